@@ -1,4 +1,4 @@
-// and: whether both booleans hold (ONNX And).
+// and: whether both booleans are true (ONNX And).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

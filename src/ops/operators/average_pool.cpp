@@ -1,5 +1,6 @@
-// average_pool: the mean over a window of x[N, C, spatial...]. With count_include_pad = 1 the padding counts as zeros, otherwise it is
-// left out; what a window with ceil_mode = 1 has beyond the padding never counts (ONNX AveragePool).
+// average_pool: the mean over a window of x[N, C, spatial...] (ONNX AveragePool). With count_include_pad = 1
+// the padding counts as zeros, otherwise it does not count. Positions beyond the padding, which a window with
+// ceil_mode = 1 may have, never count.
 #include "src/ops/window.h"
 
 namespace xflow::ops {
@@ -42,7 +43,8 @@ Result<Exported> export_average_pool(const Operation& operation, int opset) {
   return exported;
 }
 
-// How many positions of the window at `index` count: a product over the axes, most of which count them all.
+// The number of positions of the window at `index` that count: a product over the axes. On most axes all
+// positions count.
 Expr counted_positions(Builder& builder, std::span<const WindowAxis> axes, std::span<const ir::Poly> index, bool include_pad,
                        bool ceil_mode) {
   ir::Poly whole = 1;

@@ -1,4 +1,4 @@
-// ceil: the smallest integer that is not below x (ONNX Ceil).
+// ceil: the smallest integer that is at least x (ONNX Ceil).
 #include <cmath>
 
 #include "src/ops/common.h"

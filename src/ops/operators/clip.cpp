@@ -1,4 +1,4 @@
-// clip: min(max(x, min), max); a bound may be infinite: none (ONNX Clip with constant bounds).
+// clip: min(max(x, min), max) (ONNX Clip with constant bounds). An infinite bound means no bound.
 #include <cmath>
 
 #include "src/ops/common.h"
@@ -6,12 +6,12 @@
 namespace xflow::ops {
 namespace {
 
-// The bounds are attributes until opset 10, optional inputs from 11 on.
+// The bounds are attributes up to opset 10, and optional inputs from opset 11 on.
 Result<Lifted> lift_clip_attributes(const OnnxNode& node) {
   Lifted lifted;
   lifted.operands = {0};
   constexpr float kLargest = std::numeric_limits<float>::max();
-  // The defaults of these attributes are the largest finite numbers; they stand for no bound.
+  // The defaults of these attributes are the finite numbers of largest magnitude, which mean no bound.
   for (const std::string_view name : {"min", "max"}) {
     const ir::Real none = name == "min" ? ir::negative_infinity() : ir::positive_infinity();
     const ir::Real value = node.real(name, none);

@@ -1,4 +1,4 @@
-// concat: the operands one after the other along `axis`; all other dimensions are equal.
+// concat: the operands one after the other along `axis`. All other dimensions must be equal.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"
@@ -34,8 +34,9 @@ struct Concat {
     return one_type(result.data_type, std::move(result.shape));
   }
 
-  // select(i < d0, x0[i], select(i < d0 + d1, x1[i - d0], ... xn[i - d0 - d1 ...])), built from the last operand.
   static FloatEffect float_effect() { return FloatEffect::moving(); }
+  // select(i < d0, x0[i], select(i < d0 + d1, x1[i - d0], ... xn[i - d0 - d1 ...])), built from the last
+  // operand.
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     ir::Poly begin = operation.outputs[0].shape[axis];

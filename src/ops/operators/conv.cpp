@@ -1,5 +1,5 @@
-// conv: convolution (cross-correlation) of x[N, C, spatial...] with w[O, C / groups, window...]; pads are begins, then ends (ONNX Conv
-// without bias).
+// conv: the convolution (cross-correlation) of x[N, C, spatial...] with w[O, C / groups, window...] (ONNX
+// Conv without bias). The pads are all begins, then all ends.
 //
 //   y[n, o, t] = sum(c, r) x[n, g C/groups + c, t stride + r dilation - pad] w[o, c, r],  g = floor(o / (O / groups)), 0 outside x
 #include "src/ops/window.h"

@@ -1,4 +1,5 @@
-// conv_integer: the convolution of integers less their zero points, in int32; the padding stands for 0 (ONNX ConvInteger-10).
+// conv_integer: the convolution of integers minus their zero points, in int32 (ONNX ConvInteger-10). The
+// padding contributes 0.
 //
 //   y[n, o, t] = sum(c, r) (x[n, g C/groups + c, t stride + r dilation - pad] - x_zero) (w[o, c, r] - w_zero[o])
 #include "src/ops/quantization.h"

@@ -1,7 +1,8 @@
-// conv_transpose: the transposed convolution of x[N, C, spatial...] with w[C, O / groups, window...] (ONNX ConvTranspose without bias).
+// conv_transpose: the transposed convolution of x[N, C, spatial...] with w[C, O / groups, window...] (ONNX
+// ConvTranspose without bias).
 //
-//   y[n, o, t] = sum(c, r) x[n, g C/groups + c, q] w[g C/groups + c, o mod O/groups, r]   where t + pad - r dilation = q stride, q in x;
-//   g = floor(o / (O / groups))
+//   y[n, o, t] = sum(c, r) x[n, g C/groups + c, q] w[g C/groups + c, o mod O/groups, r]
+//   where t + pad - r dilation = q stride, q in x;  g = floor(o / (O / groups))
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +19,9 @@ ir::Poly transposed_size(const WindowAxis& axis, const ir::Poly& output_padding)
   return axis.stride * (axis.size - 1) + output_padding + axis.reach() - axis.pad_begin - axis.pad_end;
 }
 
-// Pads that give the result the size that auto_pad or output_shape asks for. An odd element goes to the end for SAME_UPPER, to the
-// beginning otherwise; what is missing is added at the end as output padding.
+// Sets the pads that give the result the size of auto_pad or output_shape. If the total is odd, SAME_UPPER
+// puts the extra element at the end, otherwise it is at the beginning. A negative total becomes output
+// padding instead.
 Result<void> resolve_transposed_pads(const OnnxNode& node, std::span<const ir::Poly> kernel, std::vector<ir::Poly>& output_padding,
                                      ir::Attributes& attributes) {
   const std::size_t count = kernel.size();

@@ -1,5 +1,5 @@
-// cumsum: sums of the elements up to each one along an axis; exclusive: without that one; reverse: from the end (ONNX CumSum with a
-// constant axis).
+// cumsum: the cumulative sum along an axis (ONNX CumSum with a constant axis). With exclusive = 1 a sum does
+// not include the element at its own position. With reverse = 1 the sums start at the end.
 #include "src/ops/common.h"
 
 namespace xflow::ops {

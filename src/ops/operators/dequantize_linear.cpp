@@ -1,4 +1,5 @@
-// dequantize_linear: the numbers that integers, or numbers of a narrow floating type, stand for (ONNX DequantizeLinear-25).
+// dequantize_linear: the real values of quantised integers or narrow floating numbers (ONNX
+// DequantizeLinear-25).
 //
 //   y[i] = (x[i] - zero) scale
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ struct DequantizeLinear {
   static FloatEffect float_effect() { return FloatEffect::computing(FloatError::own, nullptr); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
-    // The difference of two bytes is no byte.
+    // The difference of two 8-bit integers does not fit 8 bits.
     const bool is_floating = ir::is_narrow_floating(operation.operands[0].data_type);
     const ir::DataType wide = is_floating ? operation.operands[1].data_type : ir::DataType::int32;
     Expr x = builder.cast(wide, builder.read(0, {index.begin(), index.end()}));

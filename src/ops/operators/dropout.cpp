@@ -1,10 +1,11 @@
-// dropout: x, because nothing is dropped at inference (ONNX Dropout whose mask is not used).
+// dropout: the identity, because inference drops nothing (ONNX Dropout whose mask is not used).
 #include "src/ops/common.h"
 
 namespace xflow::ops {
 namespace {
 
-// Until opset 11 the ratio is an attribute; from 12 on ratio and training mode are inputs. At inference the ratio means nothing.
+// The ratio is an attribute up to opset 11. From opset 12 on, the ratio and the training mode are inputs.
+// Inference ignores the ratio.
 Result<Lifted> lift_dropout(const OnnxNode& node) {
   if (node.has_output(1)) return fail(ErrorCode::unsupported, "the mask of Dropout is used");
   if (node.has_input(2)) {

@@ -1,7 +1,9 @@
-// dynamic_quantize_linear: x quantised to uint8 between its smallest and its largest element, 0 among them (ONNX DynamicQuantizeLinear-11).
+// dynamic_quantize_linear: x quantised to uint8 over the range of its elements and 0 (ONNX
+// DynamicQuantizeLinear-11).
 //
-//   scale = (max(x, 0) - min(x, 0)) / 255, or 1 / 255 where that is 0,  zero = saturate(round_even(-min(x, 0) / scale)),  y[i] =
-//   saturate(round_even(x[i] / scale) + zero)
+//   scale = (max(x, 0) - min(x, 0)) / 255, or 1 / 255 if that is 0
+//   zero  = saturate(round_even(-min(x, 0) / scale))
+//   y[i]  = saturate(round_even(x[i] / scale) + zero)
 #include "src/ops/quantization.h"
 
 namespace xflow::ops {
@@ -37,7 +39,7 @@ struct DynamicQuantizeLinear {
     };
     const Expr low = extreme(false);  // -min(x, 0)
     const Expr range = extreme(true) + low;
-    // Of zeros alone it is 1/255.
+    // If all elements are 0, the scale is 1/255.
     const Expr is_none = builder.apply(Function::equal, range, none);
     Expr scale = builder.apply(Function::choose, is_none, builder.literal(1), range) / builder.literal(255);
     if (output == 1) return scale;

@@ -1,4 +1,4 @@
-// equal: whether a = b (ONNX Equal; not on strings).
+// equal: whether a = b (ONNX Equal, without strings).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

@@ -1,4 +1,4 @@
-// erf: the error function (ONNX Erf; on floating types alone).
+// erf: the error function (ONNX Erf, on floating types only).
 #include <cmath>
 
 #include "src/ops/common.h"

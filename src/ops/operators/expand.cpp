@@ -35,7 +35,8 @@ struct Expand {
     return read_broadcast(builder, operation, 0, operation.attributes.integers("shape"), index);
   }
 
-  // ONNX broadcasts both ways: a 1 in the shape keeps the operand's dimension.
+  // ONNX broadcasts the operand and the shape with each other: a 1 in the shape keeps the operand's
+  // dimension.
   static Result<Lifted> lift(const OnnxNode& node) {
     XFLOW_TRY(ir::Shape from, movement::ranked_shape(node, 0));
     XFLOW_TRY(const std::vector<ir::Poly> given, movement::known_input(node, 1, "a shape"));

@@ -1,4 +1,4 @@
-// floor: the largest integer that is not above x (ONNX Floor).
+// floor: the largest integer that is at most x (ONNX Floor).
 #include <cmath>
 
 #include "src/ops/common.h"

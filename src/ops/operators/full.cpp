@@ -1,4 +1,5 @@
-// full: a tensor of `shape` with one value everywhere (ONNX ConstantOfShape; numpy full). Rules also write it zeros, ones, or a literal.
+// full: a tensor of `shape` with all elements equal to one value (ONNX ConstantOfShape; numpy full). Rules
+// also write it as zeros, ones, or a literal.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,5 +1,6 @@
-// gather: the slices of x along `axis` that integer `indices` name; the shape of `indices` stands in place of the axis.
-// An index e in [-d, d) of a dimension of size d counts from the end where it is negative, as in ONNX: it is e mod d.
+// gather: the slices of x along `axis` at the integer `indices`. In the result, the shape of `indices`
+// replaces the axis. A negative index e in [-d, d) of a dimension of size d counts from the end, as in ONNX:
+// e mod d.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,4 +1,4 @@
-// greater_equal: whether a >= b; false where one is not a number (ONNX GreaterOrEqual).
+// greater_equal: whether a >= b; false if a or b is NaN (ONNX GreaterOrEqual).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

@@ -1,4 +1,5 @@
-// identity_matrix: the `size` x `size` matrix I with I x = x. out[i, j] = 1 if i = j, else 0. Made by rules; no ONNX operator.
+// identity_matrix: the `size` x `size` matrix I with I x = x. out[i, j] = 1 if i = j, else 0. Only rules
+// create it; it is no ONNX operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

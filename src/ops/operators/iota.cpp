@@ -1,4 +1,5 @@
-// iota: a tensor of `shape` whose elements are their own indices along `axis`. out[i] = i[axis]. Made by rules; no ONNX operator.
+// iota: a tensor of `shape` whose elements are their indices along `axis`. out[i] = i[axis]. Only rules
+// create it; it is no ONNX operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

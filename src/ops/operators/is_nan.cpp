@@ -1,4 +1,4 @@
-// is_nan: whether x is not a number (ONNX IsNaN).
+// is_nan: whether x is NaN (ONNX IsNaN).
 #include <cmath>
 
 #include "src/ops/common.h"

@@ -1,4 +1,4 @@
-// less_equal: whether a <= b; false where one is not a number (ONNX LessOrEqual).
+// less_equal: whether a <= b; false if a or b is NaN (ONNX LessOrEqual).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

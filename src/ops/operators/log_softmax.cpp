@@ -1,4 +1,5 @@
-// log_softmax: x - log(sum(e^x)) along an axis (ONNX LogSoftmax). Interpreters of floating point numbers shift x: see stable.h.
+// log_softmax: x - log(sum(e^x)) along an axis (ONNX LogSoftmax). Floating point interpreters subtract the
+// maximum of x first (stable.h).
 #include <algorithm>
 
 #include "src/ops/common.h"
@@ -6,8 +7,8 @@
 namespace xflow::ops {
 namespace {
 
-// Until opset 12 the operator works on x seen as a matrix, with the dimensions from `axis` on (default 1) as columns. That is the form of
-// one axis where all later dimensions are 1.
+// Up to opset 12 the operator treats x as a matrix: the dimensions from `axis` (default 1) on are its
+// columns. This equals the form with one axis if all later dimensions are 1.
 bool log_softmax_is_one_axis(const ir::Shape& shape, std::size_t axis) {
   return std::all_of(shape.begin() + static_cast<std::ptrdiff_t>(axis) + 1, shape.end(), [](const ir::Poly& d) { return d.is_one(); });
 }

@@ -1,5 +1,5 @@
-// lrn: local response normalisation over channels: x / (bias + alpha / size sum(x'^2))^beta, where x' are the `size` neighbours of x from
-// floor((size - 1) / 2) channels before it on (ONNX LRN).
+// lrn: local response normalisation over channels (ONNX LRN): x / (bias + alpha / size sum(x'^2))^beta. The
+// sum is over the `size` channels x' that start floor((size - 1) / 2) channels before x.
 #include "src/ops/common.h"
 
 namespace xflow::ops {

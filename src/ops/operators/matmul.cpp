@@ -1,5 +1,5 @@
-// matmul: the matrix product a[..., M, K] b[..., K, N] with numpy's rules: outer dimensions broadcast, an operand of one dimension is a row
-// on the left and a column on the right (ONNX MatMul).
+// matmul: the matrix product a[..., M, K] b[..., K, N] with numpy's rules (ONNX MatMul). Outer dimensions
+// broadcast. An operand of one dimension is a row on the left and a column on the right.
 #include "src/ops/product.h"
 
 namespace xflow::ops {

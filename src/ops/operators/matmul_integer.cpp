@@ -1,4 +1,4 @@
-// matmul_integer: the product of integers less their zero points, in int32 (ONNX MatMulInteger-10).
+// matmul_integer: the matrix product of integers minus their zero points, in int32 (ONNX MatMulInteger-10).
 //
 //   y[..., m, n] = sum(k) (a[..., m, k] - a_zero[m]) (b[..., k, n] - b_zero[n])
 #include "src/ops/product.h"

@@ -1,4 +1,5 @@
-// mod: the remainder of a / b with broadcasting: the sign of b, or with fmod = 1 the sign of a (ONNX Mod).
+// mod: the remainder of a / b with broadcasting (ONNX Mod). It has the sign of b, or with fmod = 1 the sign
+// of a.
 #include "src/ops/common.h"
 
 namespace xflow::ops {

@@ -1,5 +1,6 @@
-// one_hot: a new dimension of size `depth` at `axis` of the result that is `on` at the position each index names and `off` elsewhere.
-// Indices in [-depth, 0) count from the end; all others outside [0, depth) name no position (ONNX OneHot).
+// one_hot: adds a dimension of size `depth` at `axis`, which is `on` at the position of each index and `off`
+// elsewhere (ONNX OneHot). Indices in [-depth, 0) count from the end. Any other index outside [0, depth)
+// gives `off` everywhere.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"
@@ -85,7 +86,7 @@ struct OneHot {
     const ir::DataType type = operation.attributes.data_type("data_type");
     const ir::Real& off = operation.attributes.real("off");
     const ir::Real& on = operation.attributes.real("on");
-    // One constant of both: floating values as doubles, integers exactly.
+    // ONNX takes `off` and `on` as one constant: floating values from doubles, integers exactly.
     XFLOW_TRY(ir::Constant values, movement::fill_constant(type, {2}, off));
     XFLOW_CHECK(movement::fill_constant(type, {1}, on));
     if (ir::is_floating(type)) {

@@ -1,4 +1,4 @@
-// or: whether one of two booleans holds (ONNX Or).
+// or: whether at least one of two booleans is true (ONNX Or).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

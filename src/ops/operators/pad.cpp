@@ -1,5 +1,8 @@
-// pad: x with `begins` and `ends` more elements before and after each dimension. Mode constant: `value`; edge: the nearest element of x;
-// reflect: x mirrored at its first and last element, which are not repeated; wrap: x again.
+// pad: adds `begins` and `ends` elements before and after each dimension of x. The mode says which:
+//   constant  `value`
+//   edge      the nearest element of x
+//   reflect   x mirrored at its first and last element, which are not repeated
+//   wrap      x repeated
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -150,7 +153,8 @@ struct Pad {
   static Result<KernelSpec> kernel(const Operation& operation) { return movement::copy_kernel(operation, {"mode"}); }
 
  private:
-  // The element of a dimension of size d that stands at j, which may be before 0 or at d and beyond where `before` or `after` says so.
+  // The index in [0, d) of the element at position j of the padded dimension, for modes edge, reflect and
+  // wrap. j may be negative if `before`, and d or larger if `after`.
   static ir::Poly repeated(ir::Symbols& symbols, const std::string& mode, ir::Poly j, const ir::Poly& d, bool before, bool after) {
     if (!before && !after) return j;
     if (mode == "wrap") return symbols.mod(j, d);

@@ -1,4 +1,4 @@
-// pow: a^b with broadcasting; the result has the element type of a (ONNX Pow).
+// pow: a^b with broadcasting (ONNX Pow). The result has the element type of a.
 #include <cmath>
 
 #include "src/ops/common.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr TypeSet kPowIntegers = type_set({ir::DataType::int32, ir::DataType::int64});
 
-// Before opset 12 base and exponent have one floating type.
+// Before opset 12, base and exponent must have the same floating type.
 Result<Exported> export_pow_of_one_type(const Operation& operation, int opset) {
   XFLOW_CHECK(require_exportable(operation, 0, kFloats));
   if (operation.operands[0].data_type != operation.operands[1].data_type) {

@@ -1,4 +1,4 @@
-// prelu: slope x for x < 0, x otherwise; the slope broadcasts to x (ONNX PRelu).
+// prelu: slope x for x < 0, x otherwise (ONNX PRelu). The slope broadcasts to x.
 #include "src/ops/common.h"
 
 namespace xflow::ops {

@@ -1,4 +1,5 @@
-// qlinear_conv: the convolution of quantised tensors, quantised; the bias is of int32 in steps of x_scale w_scale (ONNX QLinearConv-10).
+// qlinear_conv: the quantised convolution of quantised tensors (ONNX QLinearConv-10). The bias is int32 with
+// scale x_scale w_scale.
 //
 //   y = saturate(round_even((sum(c, r) (x - x_zero) (w - w_zero) + bias)  x_scale w_scale / y_scale) + y_zero)
 #include "src/ops/quantization.h"

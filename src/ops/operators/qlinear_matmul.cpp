@@ -1,4 +1,4 @@
-// qlinear_matmul: the product of quantised matrices, quantised (ONNX QLinearMatMul-21 with integers of 8 bits).
+// qlinear_matmul: the quantised product of quantised matrices (ONNX QLinearMatMul-21 with 8-bit integers).
 //
 //   y = saturate(round_even(sum(k) (a - a_zero) (b - b_zero)  a_scale b_scale / y_scale) + y_zero)
 #include <fmt/format.h>

@@ -1,7 +1,7 @@
-// quantize_linear: the integers, or numbers of a narrow floating type, that stand for x (ONNX QuantizeLinear-25).
+// quantize_linear: x as quantised integers or narrow floating numbers (ONNX QuantizeLinear-25).
 //
-//   y[i] = saturate(round_even(x[i] / scale) + zero),  to an integer type `to`
-//   y[i] = saturate(x[i] / scale + zero),  to a floating type `to`, rounded to even
+//   y[i] = saturate(round_even(x[i] / scale) + zero)   for an integer type `to`
+//   y[i] = saturate(x[i] / scale + zero)               for a floating type `to`, to nearest, ties to even
 #include <fmt/format.h>
 
 #include "src/ir/data_type_from_number.h"
@@ -10,7 +10,7 @@
 namespace xflow::ops {
 namespace {
 
-constexpr int kFirstWithBlocks = 21;  // and with int16, uint16 and output_dtype
+constexpr int kFirstWithBlocks = 21;  // also the first opset with int16, uint16 and output_dtype
 
 }  // namespace
 

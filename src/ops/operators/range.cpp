@@ -1,4 +1,4 @@
-// range: [start, start + step, ...], `size` integers as numbers of `data_type`.
+// range: [start, start + step, ...]: `size` integers as numbers of `data_type`.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"
@@ -6,7 +6,8 @@
 namespace xflow::ops {
 namespace {
 
-// ONNX's Range for these types; float16 and bfloat16 are accumulated in ways that differ by version and runtime.
+// The types for which ONNX Range is this operator. For float16 and bfloat16, versions and runtimes accumulate
+// differently.
 constexpr TypeSet kRangeTypes =
     type_set({ir::DataType::float32, ir::DataType::float64, ir::DataType::int16, ir::DataType::int32, ir::DataType::int64});
 

@@ -1,4 +1,5 @@
-// reduce_l2: the square root of the sum of squares over a set of axes (ONNX ReduceL2; on floating types alone).
+// reduce_l2: the square root of the sum of squares over a set of axes (ONNX ReduceL2, on floating types
+// only).
 #include "src/ops/reduce.h"
 
 namespace xflow::ops {

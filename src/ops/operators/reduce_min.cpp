@@ -8,7 +8,7 @@ struct ReduceMin {
   static Types type(Typing& typing, const Operation& operation) { return reduce_nonempty_type(typing, operation); }
   static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous).in(FloatRange::of_operands); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
-    // The least boolean is the one that is left when no negation holds.
+    // -max(-x), and not(max(not x)) for booleans.
     const bool boolean = operation.operands[0].data_type == ir::DataType::boolean;
     const Function negation = boolean ? Function::logical_not : Function::negate;
     return builder.apply(negation, reduce_maximum(builder, operation, index, [&](const Expr& x) { return builder.apply(negation, x); }));

@@ -1,5 +1,5 @@
-// reshape: the elements of x, row-major, as a tensor of another shape with as many elements. ONNX's Flatten, Squeeze and Unsqueeze are
-// this operator.
+// reshape: the elements of x in row-major order as a tensor of another shape with the same number of
+// elements. ONNX Flatten, Squeeze and Unsqueeze are also this operator.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace xflow::ops {
 namespace {
 
-// Adjacent dimensions [from_begin, from_end) of the operand that hold the elements of dimensions [to_begin, to_end) of the result: their
-// products are equal. Dimensions of size 1 are in no group.
+// Adjacent dimensions `from` of the operand and `to` of the result that hold the same elements: the products
+// of their sizes are equal. Dimensions of size 1 are in no group.
 struct ReshapeGroup {
   std::vector<std::size_t> from;
   std::vector<std::size_t> to;
@@ -25,8 +25,8 @@ std::vector<std::size_t> without_ones(const ir::Shape& shape) {
   return dims;
 }
 
-// Cuts both lists at the products from the front that occur in both. What remains of unequal polynomials is one group: its products are
-// equal too, because the element counts are.
+// Cuts both lists wherever their products from the front are equal. The remaining dimensions form one group:
+// their products are equal too, because the element counts are.
 std::vector<ReshapeGroup> groups_from_front(const ir::Shape& from, const ir::Shape& to, const ReshapeGroup& all) {
   std::vector<ReshapeGroup> groups;
   std::size_t from_begin = 0;
@@ -58,7 +58,7 @@ std::vector<ReshapeGroup> groups_from_front(const ir::Shape& from, const ir::Sha
 std::vector<ReshapeGroup> reshape_groups(const ir::Shape& from, const ir::Shape& to) {
   std::vector<ReshapeGroup> groups = groups_from_front(from, to, {without_ones(from), without_ones(to)});
   if (groups.empty()) return groups;
-  // The last group may be what no product from the front has matched: cut it at the products from the back.
+  // No product from the front may have cut the last group: cut it at equal products from the back.
   ReshapeGroup last = std::move(groups.back());
   groups.pop_back();
   std::reverse(last.from.begin(), last.from.end());
@@ -71,7 +71,8 @@ std::vector<ReshapeGroup> reshape_groups(const ir::Shape& from, const ir::Shape&
   return groups;
 }
 
-// The target shape of an ONNX Reshape: 0 copies a dimension unless `zero_is_size`, -1 is what is left.
+// The target shape of an ONNX Reshape. 0 copies a dimension unless `zero_is_size`. -1 is inferred from the
+// number of elements.
 Result<ir::Shape> resolve_reshape(ir::Symbols& symbols, const ir::Shape& from, std::vector<ir::Poly> shape, bool zero_is_size) {
   std::optional<std::size_t> inferred;
   ir::Poly known = 1;
@@ -83,7 +84,7 @@ Result<ir::Shape> resolve_reshape(ir::Symbols& symbols, const ir::Shape& from, s
       continue;
     }
     if (!value) {
-      // A computed size could also be one of the marks 0 and -1.
+      // A computed size could also be one of the special values 0 and -1.
       if (symbols.lower_bound(shape[k]).value_or(0) < 1) {
         return movement::cannot(fmt::format("tell whether {} in the shape of Reshape is a size", symbols.to_string(shape[k])));
       }
@@ -119,15 +120,16 @@ struct Reshape {
     return one_type(x.data_type, shape);
   }
 
-  // In each group the row-major position p = sum of i_k * (product of the later dimensions) is the same on both sides, so the index of
-  // operand dimension k is floor(p / (product of the later dimensions)) mod d_k; the first needs no mod.
   static FloatEffect float_effect() { return FloatEffect::moving(); }
+  // In each group the row-major position p = sum of i_k * (product of the later dimensions) is the same on
+  // both sides. So the index of operand dimension k is floor(p / (product of the later dimensions)) mod d_k.
+  // The first dimension of a group needs no mod.
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     ir::Symbols& symbols = builder.symbols();
     const ir::Shape& from = operation.operands[0].shape;
     const ir::Shape& to = operation.attributes.integers("shape");
     std::vector<ir::Poly> result(from.size(), ir::Poly(0));
-    if (ir::element_count(from).is_zero()) return builder.read(0, std::move(result));  // there is no element to ask for
+    if (ir::element_count(from).is_zero()) return builder.read(0, std::move(result));  // there is no element to read
     for (const ReshapeGroup& group : reshape_groups(from, to)) {
       ir::Poly position;
       for (const std::size_t k : group.to) position = position * to[k] + index[k];
@@ -150,7 +152,8 @@ struct Reshape {
     return Lifted{{0}, {{"shape", std::move(to)}}};
   }
 
-  // Symbolic sizes are written as 0 (the operand's size at that position) and -1 (what is left) where that says the same.
+  // Exports a symbolic size as 0 if it is the operand's size at that position. Exports a single remaining
+  // symbolic size as -1 (inferred).
   static Result<Exported> to_onnx(const Operation& operation, int opset) {
     const ir::Shape& from = operation.operands[0].shape;
     std::vector<ir::Poly> shape = operation.attributes.integers("shape");
@@ -185,7 +188,7 @@ struct Reshape {
     return exported;
   }
 
-  // Flatten: the dimensions before `axis` as one, and those from it on.
+  // Flatten: one dimension for those before `axis`, one for those from `axis` on.
   static Result<Lifted> lift_flatten(const OnnxNode& node) {
     XFLOW_TRY(const ir::Shape from, movement::ranked_shape(node, 0));
     const auto rank = static_cast<std::int64_t>(from.size());
@@ -214,7 +217,7 @@ struct Reshape {
 
   static Result<Lifted> lift_unsqueeze(const OnnxNode& node) {
     XFLOW_TRY(const ir::Shape from, movement::ranked_shape(node, 0));
-    // Axes count dimensions of the result, whose rank needs their number first.
+    // Axes refer to the result, whose rank is the rank of x plus the number of axes.
     std::vector<ir::Poly> given;
     if (node.has_input(1)) {
       XFLOW_TRY(given, movement::known_input(node, 1, "axes"));

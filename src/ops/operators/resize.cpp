@@ -1,14 +1,16 @@
-// resize: x sampled at another resolution (ONNX Resize and Upsample). Dimension k of size d becomes floor(d * s) with the scale
-// s = numerators[k] / denominators[k]. `coordinates` says which place u of x an index i of the result stands for:
+// resize: x sampled at another resolution (ONNX Resize and Upsample). Dimension k of size d becomes floor(d *
+// s) with the scale s = numerators[k] / denominators[k]. `coordinates` maps an index i of the result to a
+// position u in x:
 //
 //   asymmetric            u = i / s
 //   half_pixel            u = (i + 1/2) / s - 1/2
-//   pytorch_half_pixel    the same, but u = 0 where out = 1 (out must be known)
-//   half_pixel_symmetric  u = (i + 1/2) / s - 1/2 + (d - out / s) / 2: what the floor cut off is cut off on both sides
-//   align_corners         u = i * (d - 1) / (out - 1), 0 where out = 1
+//   pytorch_half_pixel    as half_pixel, but u = 0 if out = 1 (out must be known)
+//   half_pixel_symmetric  u = (i + 1/2) / s - 1/2 + (d - out / s) / 2: the floor cuts off equally on both sides
+//   align_corners         u = i * (d - 1) / (out - 1), 0 if out = 1
 //
-// mode nearest takes the element at u rounded as `rounding` says (floor, ceil, round_prefer_floor, round_prefer_ceil); mode linear weighs
-// the two neighbours of u in each dimension by their distance. Places outside x are the nearest inside.
+// Mode nearest takes the element at u, rounded by `rounding` (floor, ceil, round_prefer_floor,
+// round_prefer_ceil). Mode linear interpolates between the two neighbours of u in each dimension. Positions
+// outside x are clamped to x.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -41,7 +43,8 @@ struct ResizeDimension {
     return {(2 * i + 1) * denominator - numerator, 2 * numerator};
   }
 
-  // index(i), which does not fall with i, kept inside [0, size). What is known to be inside at both ends is not clamped.
+  // index(i) clamped to [0, size). `index` must be non-decreasing. Omits a clamp if the index is known to be
+  // in range at that end.
   template <typename Index>
   ir::Poly clamped(const Index& index, const ir::Poly& i) const {
     ir::Poly at = index(i);
@@ -64,7 +67,8 @@ bool is_one_of(const std::string& word, std::initializer_list<std::string_view> 
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The exact scale of a dimension that ONNX gives as a float, and whose size it computes as floor(d * s) in float arithmetic.
+// The exact scale of a dimension. ONNX gives the scale s as a float and computes the size as floor(d * s) in
+// float arithmetic. Error::unsupported if that may differ from the exact size.
 Result<std::pair<ir::Poly, ir::Poly>> exact_scale(const OnnxNode& node, const ir::Poly& size, const ir::Real& scale) {
   const auto s = scale.rational();
   if (!s || s->numerator() < 1) return movement::cannot(fmt::format("lift {} by {}", node.type(), scale.to_string()));
@@ -84,8 +88,9 @@ Result<std::pair<ir::Poly, ir::Poly>> exact_scale(const OnnxNode& node, const ir
 
 bool is_power_of_two(std::int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
 
-// Whether runtimes, which compute places in float, round every place of a dimension to the neighbour that the exact place rounds to. They
-// do where the scale is a float of few bits; otherwise no place may be so near to where the rounding jumps that an error could decide.
+// Whether runtimes, which compute positions in float, round every position of a dimension as the exact
+// position. This holds if the scale is a float of few bits. Otherwise no position may be so close to a jump
+// of the rounding that a float error could change the result.
 bool rounds_as_exact(const ResizeDimension& dimension, const std::string& coordinates, const std::string& rounding) {
   if (coordinates == "align_corners") return true;  // a quotient of integers, rounded once
   const auto above = dimension.numerator.constant();
@@ -109,7 +114,7 @@ bool rounds_as_exact(const ResizeDimension& dimension, const std::string& coordi
   return true;
 }
 
-// wanted / size in lowest terms, as far as polynomials show it.
+// wanted / size, reduced as far as polynomials allow.
 std::pair<ir::Poly, ir::Poly> scale_to(const ir::Poly& size, const ir::Poly& wanted) {
   if (wanted == size) return {1, 1};
   if (const auto ratio = ir::exact_divide(wanted, size)) return {*ratio, 1};
@@ -120,7 +125,7 @@ std::pair<ir::Poly, ir::Poly> scale_to(const ir::Poly& size, const ir::Poly& wan
   return {wanted, size};
 }
 
-// The scales as floats, if each is one exactly.
+// The scales as floats. Error::unsupported if a scale is not exactly a float.
 Result<std::vector<float>> float_scales(const Operation& operation) {
   const auto numerators = operation.attributes.known_integers("numerators");
   const auto denominators = operation.attributes.known_integers("denominators");
@@ -211,7 +216,7 @@ struct Resize {
       XFLOW_TRY(coordinates, lifted_coordinates(node, shape, scales));
       rounding = node.word("nearest_mode", "round_prefer_floor");
     }
-    if (mode == "linear") rounding = "floor";  // which it does not use
+    if (mode == "linear") rounding = "floor";  // not used by mode linear
     for (std::size_t k = 0; mode == "nearest" && k < shape.size(); ++k) {
       if (scales.numerators[k] == scales.denominators[k]) continue;
       const ir::Poly result = node.symbols().floor_div(shape[k] * scales.numerators[k], scales.denominators[k]);
@@ -235,7 +240,7 @@ struct Resize {
         {{"coordinate_transformation_mode", operation.attributes.word("coordinates")}, {"mode", operation.attributes.word("mode")}}};
     if (operation.attributes.word("mode") == "nearest")
       exported.attributes.emplace_back("nearest_mode", operation.attributes.word("rounding"));
-    // roi and, beside sizes, scales are empty before opset 13, and left out from then on.
+    // An unused roi or scales input is an empty tensor before opset 13, and absent from opset 13 on.
     const auto nothing = [&]() -> Result<Exported::Input> {
       if (opset >= 13) return Exported::Input(Exported::Absent{});
       XFLOW_TRY(ir::Constant empty, ir::make_constant(ir::DataType::float32, {0}, std::vector<double>{}));
@@ -277,7 +282,7 @@ struct Resize {
     std::vector<ir::Poly> denominators;
   };
 
-  // Dimensions from `k` on; those before are placed in `from`.
+  // Samples the dimensions from `k` on. `from` holds the indices of the dimensions before `k`.
   static Expr sampled(Builder& builder, const Operation& operation, std::span<const ir::Poly> index, std::vector<ir::Poly>& from,
                       std::size_t k) {
     const ir::Attributes& attributes = operation.attributes;
@@ -309,7 +314,8 @@ struct Resize {
     return over(u.below - above) * at_lower + over(above) * at_upper;
   }
 
-  // Scales from the attribute of Upsample-7, the input of Upsample-9 and Resize-10 (input 1), or scales or sizes of Resize (2, 3).
+  // Reads the scales from the attribute of Upsample-7, from input 1 of Upsample-9 and Resize-10, or from the
+  // scales or sizes of Resize (inputs 2 and 3).
   static Result<void> read_scales(const OnnxNode& node, const ir::Shape& shape, const std::vector<std::size_t>& axes, bool plain,
                                   Scales& result) {
     const std::size_t at = plain ? 1 : 2;
@@ -336,22 +342,22 @@ struct Resize {
     for (std::size_t k = 0; k < axes.size(); ++k) {
       XFLOW_TRY(const auto scale, exact_scale(node, shape[axes[k]], (*scales)[k]));
       std::tie(result.numerators[axes[k]], result.denominators[axes[k]]) = scale;
-      // Runtimes differ in how the versions before 11 round when they shrink.
+      // Before version 11, runtimes round differently when the tensor shrinks.
       const bool grows = node.symbols().lower_bound(scale.first - scale.second).value_or(-1) >= 0;
       if (plain && !grows) return movement::cannot(fmt::format("lift {} that shrinks", node.type()));
     }
     return {};
   }
 
-  // The coordinates. Variants of half_pixel are half_pixel where they are the same.
+  // The coordinates of a node. Variants of half_pixel become half_pixel if they are equivalent.
   static Result<std::string> lifted_coordinates(const OnnxNode& node, const ir::Shape& shape, const Scales& scales) {
     const std::string word = node.word("coordinate_transformation_mode", "half_pixel");
     if (is_one_of(word, {"asymmetric", "half_pixel"})) return word;
     if (!is_one_of(word, {"align_corners", "pytorch_half_pixel", "half_pixel_symmetric"})) {
       return movement::cannot(fmt::format("lift Resize with coordinates {}", word));
     }
-    bool known = true;   // every size is
-    bool whole = true;   // nothing is cut off any size
+    bool known = true;   // every size is known
+    bool whole = true;   // no size is rounded
     bool larger = true;  // no size is 1
     for (std::size_t k = 0; k < shape.size(); ++k) {
       if (scales.numerators[k] == scales.denominators[k]) continue;
@@ -362,7 +368,8 @@ struct Resize {
       larger = larger && node.symbols().lower_bound(size - 2).value_or(-1) >= 0;
     }
     if (word == "align_corners") {
-      // The ONNX reference takes the size before the floor for out, runtimes the one after it; likewise for pytorch_half_pixel below.
+      // For `out`, the ONNX reference takes the size before the floor, runtimes the size after it. The same
+      // holds for pytorch_half_pixel below.
       if (!whole) return movement::cannot("lift Resize with coordinates align_corners to a size that is rounded");
       return word;
     }
@@ -377,7 +384,8 @@ struct Resize {
                              std::vector<double>(scales.begin(), scales.end()));
   }
 
-  // Upsample and Resize-10: asymmetric, nearest with floor or linear, and growing.
+  // Exports Upsample and Resize-10: asymmetric coordinates, mode nearest with floor or linear, no dimension
+  // shrinks.
   static Result<Exported> export_plain(const Operation& operation, int opset) {
     const ir::Attributes& attributes = operation.attributes;
     if (attributes.word("coordinates") != "asymmetric" || attributes.word("rounding") != "floor") {

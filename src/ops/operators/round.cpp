@@ -1,4 +1,4 @@
-// round: to the nearest integer, ties to even (ONNX Round).
+// round: the nearest integer, ties to even (ONNX Round).
 #include <cmath>
 
 #include "src/ops/common.h"

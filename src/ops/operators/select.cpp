@@ -1,4 +1,4 @@
-// select: where the condition holds a, elsewhere b, with broadcasting (ONNX Where).
+// select: a if the condition is true, else b, element by element with broadcasting (ONNX Where).
 #include "src/ops/common.h"
 
 namespace xflow::ops {

@@ -28,7 +28,7 @@ struct ShapeOf {
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::int64_t start = *operation.attributes.known_integer("start");
-    Expr result = builder.integer(0);  // of an empty list: there is no element to ask for
+    Expr result = builder.integer(0);  // for an empty list, which has no element to read
     for (std::int64_t k = *operation.attributes.known_integer("end"); k-- > start;) {
       Expr size = builder.integer(operation.operands[0].shape[static_cast<std::size_t>(k)]);
       const bool last = k + 1 == *operation.attributes.known_integer("end");

@@ -1,4 +1,4 @@
-// slice: out[i] = x[starts + steps * i], of shape `sizes`; all three have one entry a dimension.
+// slice: out[i] = x[starts + steps * i], of shape `sizes`. The three lists have one element per dimension.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace xflow::ops {
 namespace {
 
-// Bounds of ONNX slices from here on mean "to the end", and down from its negation "to the front": exporters write 2^31 - 1 and 2^63 - 1,
-// and no dimension is as large.
+// A bound of an ONNX slice of at least this value means "to the end", and of at most its negation "to the
+// front". Exporters write 2^31 - 1 and 2^63 - 1, and no dimension is as large.
 constexpr std::int64_t kSliceToTheEnd = std::numeric_limits<std::int32_t>::max();
 
 struct SliceRange {
@@ -19,15 +19,16 @@ struct SliceRange {
   ir::Poly size;
 };
 
-// Whether a bound counts from the end; Error::unsupported if that is not known.
+// Whether a bound counts from the end (is negative). Error::unsupported if that is not known.
 Result<bool> counts_from_end(const ir::Symbols& symbols, const ir::Poly& bound) {
   if (symbols.lower_bound(bound).value_or(-1) >= 0) return false;
   if (symbols.lower_bound(ir::Poly(-1) - bound).value_or(-1) >= 0) return true;
   return movement::cannot(fmt::format("tell whether the bound {} of Slice is negative", symbols.to_string(bound)));
 }
 
-// Upwards. A bound b counted from the front is min(b, d), one counted from the end is d + b, at least 0: d - min(-b, d). What is known to
-// be in order needs no maximum with 0 in the size.
+// The range for a positive step. A bound b counted from the front is min(b, d). A bound counted from the end
+// is max(d + b, 0) = d - min(-b, d). If the bounds are known to be in order, the size needs no maximum with
+// 0.
 Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const ir::Poly& start, const ir::Poly& end, std::int64_t step) {
   XFLOW_TRY(const bool start_from_end, counts_from_end(symbols, start));
   XFLOW_TRY(const bool end_from_end, counts_from_end(symbols, end));
@@ -38,7 +39,8 @@ Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const 
     return from_end ? d - symbols.min(-bound, d) : symbols.min(bound, d);
   };
   const ir::Poly last = place(end, end_from_end);
-  // A known start beyond a dynamic end selects nothing, which the size says: clamping it would only hide the constant.
+  // A constant start beyond a dynamic dimension selects nothing: the size is then 0. Clamping the start would
+  // only hide the constant.
   const bool clamped = start_from_end || !start.is_constant() || d.is_constant();
   const ir::Poly first = clamped ? place(start, start_from_end) : start;
   const bool both_from_end = start_from_end && end_from_end && symbols.lower_bound(end - start).value_or(-1) >= 0;
@@ -47,7 +49,7 @@ Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const 
   return SliceRange{first, in_order ? size : symbols.max(size, ir::Poly(0))};
 }
 
-// Downwards: from `start`, at most d - 1, to `end` exclusive, at least -1.
+// The range for a negative step: from `start`, at most d - 1, down to `end` (exclusive), at least -1.
 Result<SliceRange> slice_downwards(ir::Symbols& symbols, const ir::Poly& d, const ir::Poly& start, const ir::Poly& end, std::int64_t step) {
   const auto constant_start = start.constant();
   const auto constant_end = end.constant();
@@ -64,7 +66,7 @@ Result<SliceRange> slice_downwards(ir::Symbols& symbols, const ir::Poly& d, cons
   return SliceRange{first, symbols.max(symbols.floor_div(first - last + (-step - 1), -step), ir::Poly(0))};
 }
 
-// What ONNX needs to say an operation: the dimensions that are not taken whole, and the exclusive ends.
+// The arguments of an ONNX Slice: the dimensions that are not taken whole, with exclusive ends.
 struct SliceParts {
   std::vector<std::int64_t> axes;
   std::vector<ir::Poly> starts;
@@ -84,7 +86,8 @@ Result<SliceParts> slice_parts(const Operation& operation) {
     if (whole && !(k + 1 == shape.size() && parts.axes.empty())) continue;
     ir::Poly end = starts[k] + steps[k] * sizes[k];
     if (steps[k].constant().value_or(1) < 0) {
-      // Below 0 an end would count from the end of the dimension: there only "before everything" is written.
+      // ONNX counts a negative end from the end of the dimension. An end before the first element is exported
+      // as the smallest int64.
       if (!end.is_constant()) return movement::cannot("write the symbolic end of a slice that goes backwards");
       if (end.constant_term() < 0) end = std::numeric_limits<std::int64_t>::min();
     }
@@ -178,7 +181,7 @@ struct Slice {
     for (std::size_t k = 0; k < axes.size(); ++k) {
       const auto step = given_steps[k].constant();
       if (!step) return movement::cannot("lift Slice with steps that are not known");
-      // The negation of the smallest integer does not fit.
+      // The negation of the smallest int64 does not fit int64.
       if (*step == 0 || *step == std::numeric_limits<std::int64_t>::min()) return movement::ill_typed("expected steps other than 0");
       const auto range_of = *step > 0 ? slice_upwards : slice_downwards;
       XFLOW_TRY(const SliceRange range, range_of(node.symbols(), shape[axes[k]], given_starts[k], given_ends[k], *step));

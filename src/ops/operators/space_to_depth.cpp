@@ -33,7 +33,7 @@ struct SpaceToDepth {
     ir::Symbols& symbols = builder.symbols();
     const ir::Poly& block = operation.attributes.integer("block");
     const ir::Poly& channels = operation.operands[0].shape[1];
-    if (channels.is_zero()) return builder.read(0, {index[0], 0, 0, 0});  // there is no element to ask for
+    if (channels.is_zero()) return builder.read(0, {index[0], 0, 0, 0});  // there is no element to read
     const ir::Poly cell = symbols.floor_div(index[1], channels);
     return builder.read(0, {index[0], symbols.mod(index[1], channels), index[2] * block + symbols.floor_div(cell, block),
                             index[3] * block + symbols.mod(cell, block)});

@@ -1,4 +1,4 @@
-// split: the parts of x along `axis`, one output for each of `sizes`.
+// split: parts of x along `axis`, one output per element of `sizes`.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"
@@ -6,10 +6,10 @@
 namespace xflow::ops {
 namespace {
 
-// A number of outputs that no model has, before it takes memory.
+// The largest number of outputs. No model has more, and the limit bounds the memory of a malformed one.
 constexpr std::int64_t kMostSplitParts = 65536;
 
-// `parts` parts of a dimension, as large as one another but for the last one, which may be smaller where `uneven` allows it (ONNX
+// The sizes of `parts` equal parts of a dimension. With `uneven` the last part may be smaller (ONNX
 // Split-18).
 Result<std::vector<ir::Poly>> equal_split_sizes(const OnnxNode& node, const ir::Poly& dimension, std::int64_t parts, bool uneven) {
   if (parts < 1) return movement::ill_typed("expected Split to have at least one output");

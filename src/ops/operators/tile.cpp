@@ -27,7 +27,7 @@ struct Tile {
     std::vector<ir::Poly> from(index.begin(), index.end());
     for (std::size_t k = 0; k < index.size(); ++k) {
       if (shape[k].is_zero())
-        from[k] = 0;  // there is no element to ask for
+        from[k] = 0;  // there is no element to read
       else if (!operation.attributes.integers("repeats")[k].is_one())
         from[k] = builder.symbols().mod(index[k], shape[k]);
     }

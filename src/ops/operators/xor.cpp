@@ -1,4 +1,4 @@
-// xor: whether exactly one of two booleans holds (ONNX Xor).
+// xor: whether exactly one of two booleans is true (ONNX Xor).
 #include "src/ops/common.h"
 
 namespace xflow::ops {
