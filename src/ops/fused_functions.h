@@ -67,8 +67,8 @@ struct OnnxFunction {
   FusedGraph graph;  // reads as many operands as the node has inputs
   std::vector<Real> reals = {};
   std::optional<Word> condition = {};
-  // From this opset on, a graph made by a rewrite is exported as this operator. bfloat16 has an opset of its
-  // own. Rows set an opset only if runtimes run the operator at least as fast as its parts.
+  // The first opset in which a graph made by a rewrite is exported as this operator: for most types, and for
+  // bfloat16. Rows set them only if runtimes run the operator at least as fast as its parts.
   int exported_since = kNewest;
   int exported_bfloat16_since = kNewest;
 

@@ -6,7 +6,7 @@
 //
 //   out[o, c, r] = 1 if c = o mod (C / g) and r = floor((R - 1) / 2), else 0; shape [C, C / g, R...]
 //
-// Only rules create it; it is no ONNX operator.
+// Only rules create it. ONNX has no such operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,4 +1,5 @@
-// cast: x converted to another element type (ONNX Cast between floating types, integers of 8 bits and more, and booleans).
+// cast: x converted to another element type (ONNX Cast between floating types, integers of 8 bits and more,
+// and booleans).
 #include <fmt/format.h>
 
 #include "src/ir/data_type_from_number.h"

@@ -1,7 +1,8 @@
 // conv: the convolution (cross-correlation) of x[N, C, spatial...] with w[O, C / groups, window...] (ONNX
 // Conv without bias). The pads are all begins, then all ends.
 //
-//   y[n, o, t] = sum(c, r) x[n, g C/groups + c, t stride + r dilation - pad] w[o, c, r],  g = floor(o / (O / groups)), 0 outside x
+//   y[n, o, t] = sum(c, r) x[n, g C/groups + c, t stride + r dilation - pad] w[o, c, r]
+//   where g = floor(o / (O / groups)) and x is 0 outside its range
 #include "src/ops/window.h"
 
 namespace xflow::ops {

@@ -1,5 +1,5 @@
 // identity_matrix: the `size` x `size` matrix I with I x = x. out[i, j] = 1 if i = j, else 0. Only rules
-// create it; it is no ONNX operator.
+// create it. ONNX has no such operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,5 +1,5 @@
 // iota: a tensor of `shape` whose elements are their indices along `axis`. out[i] = i[axis]. Only rules
-// create it; it is no ONNX operator.
+// create it. ONNX has no such operator.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,4 +1,5 @@
-// reduce_mean: the mean over a set of axes (ONNX ReduceMean; GlobalAveragePool). The mean of integers truncates towards zero.
+// reduce_mean: the mean over a set of axes (ONNX ReduceMean; GlobalAveragePool). The mean of integers
+// truncates towards zero.
 #include "src/ops/reduce.h"
 
 namespace xflow::ops {

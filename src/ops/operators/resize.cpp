@@ -5,7 +5,7 @@
 //   asymmetric            u = i / s
 //   half_pixel            u = (i + 1/2) / s - 1/2
 //   pytorch_half_pixel    as half_pixel, but u = 0 if out = 1 (out must be known)
-//   half_pixel_symmetric  u = (i + 1/2) / s - 1/2 + (d - out / s) / 2: the floor cuts off equally on both sides
+//   half_pixel_symmetric  u = (i + 1/2) / s - 1/2 + (d - out / s) / 2: the floor cuts off both sides equally
 //   align_corners         u = i * (d - 1) / (out - 1), 0 if out = 1
 //
 // Mode nearest takes the element at u, rounded by `rounding` (floor, ceil, round_prefer_floor,

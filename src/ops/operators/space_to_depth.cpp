@@ -1,4 +1,6 @@
-// space_to_depth: blocks of `block` x `block` pixels of x[N, C, H, W] become channels of out[N, C * block^2, H / block, W / block].
+// space_to_depth: blocks of `block` x `block` pixels of x[N, C, H, W] become channels of out[N, C * block^2,
+// H / block, W / block].
+//
 // With b = block, k = (p b + q) C + c:  out[n, k, h, w] = x[n, c, h b + p, w b + q].
 #include <fmt/format.h>
 
