@@ -1,5 +1,5 @@
-// depth_to_space: blocks of `block` x `block` channels of x[N, C, H, W] become pixels of out[N, C / block^2,
-// H * block, W * block].
+// depth_to_space: blocks of `block` x `block` channels of x[N, C, H, W] become pixels of
+// out[N, C / block^2, H * block, W * block].
 //
 // With b = block, c' channels out, h = floor(i / b), p = i mod b, w = floor(j / b), q = j mod b:
 //   order depth_first (ONNX mode DCR): out[n, c, i, j] = x[n, (p b + q) c' + c, h, w]
