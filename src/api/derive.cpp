@@ -45,8 +45,7 @@ Result<Derivation> derive_one(const RuleSet& goal, const RuleSet& means, const D
   std::vector<rules::Rule> all = goal.state().rules;
   std::ranges::copy_if(means.state().rules, std::back_inserter(all),
                        [&](const rules::Rule& rule) { return rule.hash != all[0].hash && rule.name != all[0].name; });
-  if (all.size() == 1)
-    return fail(ErrorCode::invalid_argument, fmt::format("no rules to derive '{}' by; give others with --by", all[0].name));
+  if (all.size() == 1) return fail(ErrorCode::invalid_argument, fmt::format("cannot derive '{}': no other rules are given", all[0].name));
   generator::RuleSetDeriver deriver(all);
   if (const Error* error = deriver.not_a_goal(0)) return fail(*error);
   const std::vector<generator::RuleGoal>& goals = deriver.goals(0);

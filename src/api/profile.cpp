@@ -98,7 +98,7 @@ Result<Profile::Imported> Profile::add_to_costs(const std::string& database) con
   return api::guarded<Imported>([&]() -> Result<Imported> {
     std::string problem;
     cost::Database costs = cost::Database::open(database, state_->profile.device, [&](const std::string& warning) { problem = warning; });
-    if (!costs.persistent()) return fail(ErrorCode::io, problem.empty() ? "--costs names no file" : problem);
+    if (!costs.persistent()) return fail(ErrorCode::io, problem.empty() ? "the cost database has no file name" : problem);
     const std::size_t before = costs.size();
     cost::profile::add_to(costs, state_->profile);
     return Imported{costs.size(), costs.size() - before};

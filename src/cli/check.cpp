@@ -6,6 +6,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/cli/option_names.h"
 
 namespace xflow::cli {
 namespace {
@@ -36,7 +37,7 @@ ExitCode run(CheckArguments& arguments) {
     result = check_files(arguments.a, arguments.b, arguments.options);
   }
   if (!result) return report(result.error());
-  print(result->to_text());
+  print(with_option_names(result->to_text()));
   return result->equal ? ExitCode::done : ExitCode::negative;
 }
 

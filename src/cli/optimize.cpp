@@ -18,6 +18,7 @@
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
+#include "src/cli/option_names.h"
 
 namespace xflow::cli {
 namespace {
@@ -172,9 +173,9 @@ ExitCode run(OptimizeArguments& a) {
     result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
   }
   if (!result) return report(result.error());
-  print(result->to_text(), is_standard_output(a.output));
+  print(with_option_names(result->to_text()), is_standard_output(a.output));
   if (!a.report.empty()) {
-    if (const auto written = write_report(a.report, result->to_json()); !written) return report(written.error());
+    if (const auto written = write_report(a.report, with_option_names(result->to_json())); !written) return report(written.error());
   }
   return ExitCode::done;
 }

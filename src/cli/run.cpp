@@ -11,6 +11,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/help_formatter.h"
+#include "src/cli/option_names.h"
 #include "xflow/error.h"
 #include "xflow/text.h"
 #include "xflow/version.h"
@@ -36,10 +37,10 @@ std::string one_line(std::string text) {
 
 void print(const std::string& text, bool to_error) { std::fputs(printable_lines(text).c_str(), to_error ? stderr : stdout); }
 
-void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(text).c_str()); }
+void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(with_option_names(text)).c_str()); }
 
 ExitCode report(const Error& error) {
-  std::string text = error.text();
+  std::string text = with_option_names(error.text());
   if (error.code == ErrorCode::invalid_argument) text += " (see '" + current_command() + " --help')";
   std::fprintf(stderr, "xflow: %s\n", one_line(std::move(text)).c_str());
   switch (error.code) {

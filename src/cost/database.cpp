@@ -116,8 +116,8 @@ std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t
     // The kernel's type of this number may be signed and wider than 32 bits.
     if ((file_system & 0xFFFFFFFFU) != number) continue;
     return fmt::format(
-        "{}: the cost database needs shared memory, which a network folder ({}) has not; costs are kept in memory for this run "
-        "only; name a local file (--costs)",
+        "{}: the cost database needs shared memory, which a network folder ({}) does not have; costs are kept in memory for this run only; "
+        "choose a local file with option 'cost_database'",
         path, name);
   }
   return std::nullopt;

@@ -16,9 +16,9 @@ DefaultDevice choose_device(bool has_gpu, const std::string& check, double secon
   const Result<void> passed = process ? (*process)->read(answer, seconds) : Result<void>(fail(process.error()));
   if (passed) return {std::string(kGpu), {}};
   return {"cpu",
-          fmt::format("{} is there and is not used, because its check failed: {}; '--device {}' uses it all the same, '--device cpu' "
-                      "does not ask",
-                      kGpu, passed.error().message, kGpu)};
+          fmt::format(
+              "{} is not used, because its check failed: {}; option 'device' = {} uses it anyway, option 'device' = cpu skips the check",
+              kGpu, passed.error().message, kGpu)};
 }
 
 }  // namespace xflow::cost

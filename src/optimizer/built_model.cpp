@@ -77,7 +77,7 @@ Acceptance BuiltModel::judge(const Problem& problem, const search::Finalist& fou
                          progress, report);
 }
 
-std::string BuiltModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "graph", "gate = false"); }
+std::string BuiltModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "graph"); }
 
 void BuiltModel::count_nodes(const search::Finalist& found, std::span<const Simplification> simplifications, OptimizeReport& report) const {
   report.nodes.merged = static_cast<std::uint64_t>(std::ranges::count_if(

@@ -140,7 +140,7 @@ Acceptance DocumentModel::accept_gain(const OptimizeReport& report, std::span<co
   return above_noise(report, simplifications);
 }
 
-std::string DocumentModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "model", "--no-gate"); }
+std::string DocumentModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "model"); }
 
 void DocumentModel::count_nodes(const search::Finalist& /*found*/, std::span<const Simplification> /*simplifications*/,
                                 OptimizeReport& report) const {

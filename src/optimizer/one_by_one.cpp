@@ -26,8 +26,8 @@ std::vector<std::string> one_by_one_warnings(const ir::Arena& arena, const ir::G
       const auto last = shape.end() - 2;
       const bool is_open = !last[0].is_constant() || !last[1].is_constant();
       if (!is_open || !is_one(last[0]) || !is_one(last[1])) continue;
-      warnings.push_back(fmt::format("the assumed sizes make {} a matrix of 1 x 1, so that its cost says little: give sizes with --shape",
-                                     name_of(operand)));
+      warnings.push_back(fmt::format(
+          "the assumed sizes make {} a matrix of 1 x 1, so its cost is not typical; give sizes with option 'shapes'", name_of(operand)));
     }
   }
   return warnings;

@@ -18,9 +18,8 @@ namespace xflow::api {
 // Whether models cannot be run on the device of the options: the device is a profile or the caller's own, and
 // there is no runner.
 bool is_elsewhere(const OptimizeOptions& options);
-// The report's reason why no end-to-end run took place. `option`: the option by which the caller turned it
-// off.
-std::string why_not_run(const OptimizeOptions& options, std::string_view what, std::string_view option);
+// The report's reason why no end-to-end run took place. `what` is "model" or "graph".
+std::string why_not_run(const OptimizeOptions& options, std::string_view what);
 
 // The relative error of predicted times: 0.01 + 0.1 * (kernels timed only under interference / all timed or
 // known kernels) (docs/cost.md, The noise of prices).

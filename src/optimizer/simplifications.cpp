@@ -150,8 +150,9 @@ void list_simplifications(std::span<const Simplification> simplifications, Optim
 std::string no_gain_of_simplifications(std::span<const Simplification> simplifications) {
   const auto count = [&](std::string_view rule) { return std::ranges::count(simplifications, rule, &Simplification::rule); };
   return fmt::format(
-      "only nodes that are equal to others ({}), unused ({}), copies of constants ({}) or compute shapes that are known ({}) can go, and "
-      "what is run of the original is without them as well: no gain that is measured; --runner measures it, --no-gate leaves them out",
+      "only equal nodes ({}), unused nodes ({}), copies of constants ({}) and computations of known shapes ({}) can be removed; the timed "
+      "original has none of them either, so no gain can be measured; option 'runner' measures it, option 'gate' = false writes the result "
+      "unmeasured",
       count("merge-equal-nodes"), count("drop-unused"), count("drop-identity"), count("fold-shapes"));
 }
 

@@ -93,7 +93,7 @@ std::string text_of(const CleanUpReport& smaller) {
       fmt::format("{} of {} nodes{}", smaller.nodes, smaller.nodes_before,
                   smaller.bytes > 0 ? fmt::format(" and {} of constants", bytes_text(smaller.bytes)) : std::string());
   if (smaller.written) return "removed " + removed;
-  if (smaller.reason.empty()) return "--accept smaller would remove " + removed;
+  if (smaller.reason.empty()) return "could remove " + removed + " with option 'accept' = smaller";
   return fmt::format("did not remove {}: {}", removed, smaller.reason);
 }
 
@@ -109,7 +109,7 @@ template <typename Line>
 void describe(const SizesReport& report, const Line& line) {
   const std::string because = report.refused.empty() ? "" : fmt::format(", as the model does not take 128 ({})", report.refused);
   for (const std::string& assumed : report.assumed)
-    line("sizes", fmt::format("{} assumed for costs and runs{}; give others with --shape", assumed, because));
+    line("sizes", fmt::format("{} assumed for costs and runs{}; give others with option 'shapes'", assumed, because));
   for (const std::string& assumed : report.assumed_inner)
     line("sizes", assumed + " assumed for costs and runs; nothing tells them before a run");
   for (const std::string& contradiction : report.contradictions) line("warning", contradiction + ": no rewrite relies on it");

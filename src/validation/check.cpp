@@ -59,10 +59,12 @@ class Check {
  private:
   // Models that were not compared on all inputs are not reported as equal.
   Error why_undecided() const {
-    return {ErrorCode::limit,
-            fmt::format("not decided: the time limit of {:g} s was over after {} of {} sets of inputs{}; --time-limit gives more",
-                        deadline_.seconds(), compared_, wanted_, compared_ == 0 ? "" : ", on which the models agree"),
-            {}};
+    return {
+        ErrorCode::limit,
+        fmt::format(
+            "not decided: the time limit of {:g} s was reached after {} of {} sets of inputs{}; set option 'time_limit' to a longer time",
+            deadline_.seconds(), compared_, wanted_, compared_ == 0 ? "" : ", on which the models agree"),
+        {}};
   }
 
   Result<void> run_files() {
@@ -111,7 +113,7 @@ class Check {
     if (!report_.runs.empty() || !first_error) return {};
     XFLOW_TRY(const Sizes sizes, choose_sizes(a_.arena(), a_.inputs(), options_.shapes, kLong.first, kLong.second));
     if (known.insert(sizes_of(sizes)).second && run_seeded_at(sizes, run, total + 1)) return {};
-    first_error->message += "; give other sizes with --shape";
+    first_error->message += "; give other sizes with option 'shapes'";
     return fail(*first_error);
   }
 
@@ -230,9 +232,11 @@ Result<CheckReport> check_models(const std::string& a, const std::string& b, con
   const auto open = [&](const std::string& path) -> Result<std::unique_ptr<Runnable>> {
     auto model = Runnable::open(path, options, deadline);
     if (model || model.error().code != ErrorCode::limit || !deadline.is_over()) return model;
-    return fail(ErrorCode::limit, fmt::format("not decided: the time limit of {:g} s was over before the models were read; --time-limit "
-                                              "gives more",
-                                              deadline.seconds()));
+    return fail(
+        ErrorCode::limit,
+        fmt::format(
+            "not decided: the time limit of {:g} s was reached before the models were read; set option 'time_limit' to a longer time",
+            deadline.seconds()));
   };
   XFLOW_TRY(const auto first, open(a));
   XFLOW_TRY(const auto second, open(b));

@@ -201,11 +201,12 @@ Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInpu
     const ir::TensorType& type = arena.type(input.value);
     if (type.data_type == ir::DataType::undefined)
       return fail(ErrorCode::unsupported, "cannot draw values of a type that is no tensor", where);
-    if (!type.ranked) return fail(ErrorCode::unsupported, "cannot choose sizes for an unknown rank; give a tensor with --inputs", where);
+    if (!type.ranked)
+      return fail(ErrorCode::unsupported, "cannot choose sizes for an unknown rank; give its values in an input file", where);
     std::vector<std::int64_t> dims;
     for (const ir::Poly& dim : type.shape) {
       const auto size = arena.symbols().evaluate(dim, sizes.valuation());
-      if (!size || *size < 0) return fail(ErrorCode::unsupported, "cannot choose its sizes; give a tensor with --inputs", where);
+      if (!size || *size < 0) return fail(ErrorCode::unsupported, "cannot choose its sizes; give its values in an input file", where);
       dims.push_back(*size);
     }
     auto tensor = draw(type, std::move(dims), values, random);

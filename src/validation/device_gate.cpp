@@ -27,10 +27,10 @@ Acceptance faster_by_enough(const GateReport& told) {
   double least = 1;
   for (const GateComparison& c : told.comparisons) least = std::min(least, c.ratio);
   if (least <= 1 - kLeastGain) return accepted();
-  return refused(fmt::format(
-      "it is faster here by less than {:g} %, {:.3f} of the original's time, and may be slower in another runtime: --runner measures it "
-      "there",
-      100 * kLeastGain, least));
+  return refused(
+      fmt::format("it is faster here by less than {:g} % ({:.3f} of the original's time), and may be slower in another runtime; option "
+                  "'runner' measures it there",
+                  100 * kLeastGain, least));
 }
 
 template <typename Programs>

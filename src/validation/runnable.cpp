@@ -40,7 +40,7 @@ Result<void> Runnable::can_execute() const {
   for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
     const ir::Node& node = arena_.node(id);
     if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
-      return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; --runner CMD runs both models in a runtime", name_of(node)),
+      return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; option 'runner' runs both models in a runtime", name_of(node)),
                   path_);
   }
   return {};

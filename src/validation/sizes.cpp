@@ -151,7 +151,7 @@ Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::
     return choice;
   }
   return fail(ErrorCode::unsupported,
-              fmt::format("the model does not take {}, nor other sizes that were tried: {}; give sizes with --shape",
+              fmt::format("the model does not take {} or the other sizes that were tried: {}; give sizes with option 'shapes'",
                           sizes_text(arena, inputs, sizes.values), reason));
 }
 

@@ -151,7 +151,7 @@ TEST(Derive, FindsAStepByAnotherRule) {
   const auto open = derive(goal, only("wrong"));
   ASSERT_TRUE(open) << open.error().text();
   EXPECT_FALSE(open->derived);
-  EXPECT_EQ(derive(goal, RuleSet()).error().message, "no rules to derive 'four' by; give others with --by");
+  EXPECT_EQ(derive(goal, RuleSet()).error().message, "cannot derive 'four': no other rules are given");
   EXPECT_EQ(derive(parsed(), goal).error().message, "one rule is derived at a time, found 2; give its name");
 }
 

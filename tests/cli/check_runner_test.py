@@ -78,7 +78,7 @@ class CheckInRunnerTest(ProgramTest):
     def test_without_a_runner_the_message_names_it(self):
         self.write("a.onnx", choice("Relu"))
         self.fail_with(
-            3, "a.onnx: cannot execute: If at choice; --runner CMD runs both models in a runtime", "check", "a.onnx", "a.onnx"
+            3, "a.onnx: cannot execute: If at choice; --runner runs both models in a runtime", "check", "a.onnx", "a.onnx"
         )
 
     def test_a_runner_that_does_not_start_is_an_error(self):

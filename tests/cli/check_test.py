@@ -66,12 +66,12 @@ class TimeLimit(CheckTest):
 
     def test_that_is_over_is_an_error(self):
         self.write("a.onnx", self.slow())
-        over = "not decided: the time limit of 2 s was over after 0 of 1 sets of inputs; --time-limit gives more"
+        over = "not decided: the time limit of 2 s was reached after 0 of 1 sets of inputs; set --time-limit to a longer time"
         self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "2s")
 
     def test_that_is_over_before_the_models_are_read(self):
         self.write("a.onnx", chain("Relu"))
-        over = "not decided: the time limit of 0 s was over before the models were read; --time-limit gives more"
+        over = "not decided: the time limit of 0 s was reached before the models were read; set --time-limit to a longer time"
         self.fail_with(3, over, "check", "a.onnx", "a.onnx", "--time-limit", "0s")
 
     def test_of_another_form_is_refused(self):
@@ -332,7 +332,7 @@ class Strings(CheckTest):
         nodes = [helper.make_node("Cast", ["x"], ["y"], to=TensorProto.FLOAT, name="parse")]
         model = model_of(nodes, [tensor_info("x", TensorProto.STRING, [2])], [float_info("y", [2])])
         self.write("m.onnx", model)
-        self.fail_with(3, "m.onnx: cannot execute: Cast at parse; --runner CMD runs both models in a runtime", "check", "m.onnx", "m.onnx")
+        self.fail_with(3, "m.onnx: cannot execute: Cast at parse; --runner runs both models in a runtime", "check", "m.onnx", "m.onnx")
 
 
 class CannotExecute(CheckTest):
@@ -342,8 +342,8 @@ class CannotExecute(CheckTest):
         model.opset_import.append(helper.make_opsetid("somebody", 1))
         self.write("a.onnx", relu())
         self.write("b.onnx", model)
-        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner CMD runs both models in a runtime", "check", "a.onnx", "b.onnx")
-        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner CMD runs both models in a runtime", "check", "b.onnx", "a.onnx")
+        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner runs both models in a runtime", "check", "a.onnx", "b.onnx")
+        self.fail_with(3, "b.onnx: cannot execute: Frobnicate at f; --runner runs both models in a runtime", "check", "b.onnx", "a.onnx")
 
 
 if __name__ == "__main__":

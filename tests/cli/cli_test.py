@@ -147,7 +147,7 @@ class Requests(ProgramTest):
         condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
         node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)
         self.write("if.onnx", model_of([node], [condition, float_info("x", [2])], [float_info("y", [2])]))
-        self.fail_with(3, "if.onnx: cannot execute: If at choice; --runner CMD runs both models in a runtime", "check", "if.onnx", "if.onnx")
+        self.fail_with(3, "if.onnx: cannot execute: If at choice; --runner runs both models in a runtime", "check", "if.onnx", "if.onnx")
 
 
 class RuleFiles(ProgramTest):

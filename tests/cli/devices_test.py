@@ -124,9 +124,9 @@ class Gpus(unittest.TestCase):
             )
             self.assertEqual(0, run.returncode, run.stderr)
             self.assertEqual(
-                "xflow: warning: cuda:0 is there and is not used, because its check failed: it ended with exit status 3: "
+                "xflow: warning: cuda:0 is not used, because its check failed: it ended with exit status 3: "
                 "xflow: device 'cuda:0' cannot be used: libcuda.so.1 has no function cuDevicePrimaryCtxRetain; "
-                "'--device cuda:0' uses it all the same, '--device cpu' does not ask\n",
+                "--device cuda:0 uses it anyway, --device cpu skips the check\n",
                 run.stderr,
             )
             self.assertIn("device      cpu: ", run.stdout)

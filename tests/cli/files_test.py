@@ -66,7 +66,7 @@ class FilesTest(ProgramTest):
 
 
 class ExternalData(FilesTest):
-    HINT = "; --allow-external DIR admits what lies below DIR"
+    HINT = "; --allow-external admits files in other folders"
 
     def refused(self, name, message):
         text = f"{name}: an initializer of graph 'g': tensor 'w0' lies in the file {message}"
@@ -98,7 +98,7 @@ class ExternalData(FilesTest):
         (self.folder / "empty").mkdir()
         text = (
             f"{name}: an initializer of graph 'g': tensor 'w0' lies in the file 'snapshot/w.bin': leads to "
-            f"'{self.folder.resolve()}/blobs/0123', which lies in no folder that --allow-external names"
+            f"'{self.folder.resolve()}/blobs/0123', which is in no folder of --allow-external"
         )
         self.fail_with(2, text, "show", name, "--allow-external", "empty")
         allow = ["--allow-external", "empty", "--allow-external", "blobs"]
@@ -398,7 +398,7 @@ class Wording(FilesTest):
         self.write("m.onnx", model_of(nodes, infos, [float_info("y", ["n", "n"])]))
         arguments = ["optimize", "m.onnx", "out.onnx", "--no-gate", "--budget", "1states", "--costs", ""]
         run = self.run_program(*arguments)
-        text = "the assumed sizes make {} a matrix of 1 x 1, so that its cost says little: give sizes with --shape"
+        text = "the assumed sizes make {} a matrix of 1 x 1, so its cost is not typical; give sizes with --shape"
         self.assertEqual((0, "".join(f"xflow: warning: {text.format(name)}\n" for name in "ab")), (run.returncode, run.stderr))
         self.succeed(*arguments, "--shape", "a:64,64")
         self.succeed(*arguments, "--shape", "a:1,1")

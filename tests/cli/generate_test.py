@@ -99,7 +99,7 @@ class Errors(GenerateTest):
         self.assertEqual(2, status)
 
     def test_refuse_graphs_without_operators(self):
-        self.assertEqual(("xflow: graphs of no operators make no rules; --max-ops is at least 1 (see 'xflow generate --help')", 64),
+        self.assertEqual(("xflow: --max-ops must be at least 1, found 0 (see 'xflow generate --help')", 64),
                          self.error("--ops", "relu", "--max-ops", "0", "--out", "out"))
 
     def test_refuse_graphs_that_do_not_fit(self):

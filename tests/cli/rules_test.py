@@ -257,7 +257,7 @@ merge: derived by distribute, undo
         self.fail_with(64, "no rule 'lef' in the files; similar: left", "rules", "derive", "lef", "a.rules")
         self.fail_with(64, "one rule is derived at a time, found 2; give its name", "rules", "derive", "a.rules")
         self.write("m.rules", MATRICES)
-        self.fail_with(64, "no rules to derive 'matrices' by; give others with --by", "rules", "derive", "m.rules", "--by", "m.rules")
+        self.fail_with(64, "cannot derive 'matrices': no other rules are given; give some with --by", "rules", "derive", "m.rules", "--by", "m.rules")
         self.fail_with(2, "none.rules: cannot open: No such file or directory", "rules", "derive", "m.rules", "--by", "none.rules")
         run = self.run_program("rules", "derive", "m.rules", "--rounds", "0")
         self.assertEqual((64, ""), (run.returncode, run.stdout))

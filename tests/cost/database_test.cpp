@@ -256,10 +256,9 @@ TEST_F(DatabaseTest, AFileThatCannotBeOpenedGivesAWarning) {
 }
 
 TEST_F(DatabaseTest, IsNotOpenedInNetworkFolders) {
-  EXPECT_EQ(
-      why_not_shared("/net/costs.db", 0x6969),
-      "/net/costs.db: the cost database needs shared memory, which a network folder (NFS) has not; costs are kept in memory for this run "
-      "only; name a local file (--costs)");
+  EXPECT_EQ(why_not_shared("/net/costs.db", 0x6969),
+            "/net/costs.db: the cost database needs shared memory, which a network folder (NFS) does not have; costs are kept in memory "
+            "for this run only; choose a local file with option 'cost_database'");
   EXPECT_TRUE(why_not_shared("x", 0xFF534D42));
   EXPECT_TRUE(why_not_shared("x", 0xFFFFFFFFFF534D42));  // as a signed number of 32 bits, widened
   EXPECT_FALSE(why_not_shared("x", 0xEF53));             // ext4

@@ -51,7 +51,7 @@ TEST(ModelFolder, RefusesSymbolicLinks) {
   const TemporaryFolder folder;
   folder.write("real.bin", one());
   std::filesystem::create_symlink("real.bin", folder.file("link.bin"));
-  const std::string hint = "; --allow-external DIR admits what lies below DIR";
+  const std::string hint = "; option 'allow_external' admits files in other folders";
   EXPECT_EQ(error_at(folder, "link.bin"), refused(folder.file("link.bin"), "a symbolic link") + hint);
   std::filesystem::create_symlink("nothing", folder.file("dangling.bin"));
   EXPECT_EQ(error_at(folder, "dangling.bin"), refused(folder.file("dangling.bin"), "a symbolic link") + hint);
@@ -112,7 +112,7 @@ TEST(ModelFolder, AdmitsWhatLiesBelowAnAllowedFolder) {
   std::filesystem::create_symlink(store.file("other/w.bin"), folder.file("elsewhere.bin"));
   EXPECT_EQ(error_at(folder, "elsewhere.bin", allowed), " lies in the file '" + folder.file("elsewhere.bin") + "': leads to '" +
                                                             std::filesystem::canonical(store.file("other/w.bin")).string() +
-                                                            "', which lies in no folder that --allow-external names");
+                                                            "', which is in no folder of option 'allow_external'");
   std::filesystem::create_symlink(store.file("blobs2"), folder.file("neighbour.bin"));
   store.write("blobs2", one());
   EXPECT_NE(error_at(folder, "neighbour.bin", allowed), "no error") << "a name that begins like an allowed folder is not below it";

@@ -98,7 +98,7 @@ TEST_F(SeededInputs, OfUnknownRankAreAnError) {
   const auto set = seeded_inputs(arena_, inputs_, Sizes{}, {});
   ASSERT_FALSE(set);
   EXPECT_EQ(set.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(set.error().text(), "input 'x': cannot choose sizes for an unknown rank; give a tensor with --inputs");
+  EXPECT_EQ(set.error().text(), "input 'x': cannot choose sizes for an unknown rank; give its values in an input file");
 }
 
 }  // namespace

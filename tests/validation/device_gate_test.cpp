@@ -113,8 +113,8 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsFasterByLittle) {
   EXPECT_EQ(told().reason, "");
   const std::string against = judge({{products[50]}}, {{products[49]}});
   EXPECT_EQ(against,
-            "it is faster here by less than 4 %, 0.980 of the original's time, and may be slower in another runtime: --runner measures "
-            "it there");
+            "it is faster here by less than 4 % (0.980 of the original's time), and may be slower in another runtime; option 'runner' "
+            "measures it there");
   EXPECT_EQ(told().reason, against);
   EXPECT_TRUE(told().run);
   EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);

@@ -75,10 +75,9 @@ TEST_F(FittingSizes, AreAskedForWhereNoneThatIsTriedFits) {
   const auto sizes = choose({op("add", {op("concat", {x, x}, {{"axis", ir::Poly(1)}}), weight({7})})});
   ASSERT_FALSE(sizes);
   EXPECT_EQ(sizes.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(
-      sizes.error().text(),
-      "the model does not take x: [1, 128], nor other sizes that were tried: add: expected dimensions that broadcast, found 256 and 7; "
-      "give sizes with --shape");
+  EXPECT_EQ(sizes.error().text(),
+            "the model does not take x: [1, 128] or the other sizes that were tried: add: expected dimensions that broadcast, found 256 "
+            "and 7; give sizes with option 'shapes'");
 }
 
 // Results of opaque nodes, whose sizes no input shows.

@@ -372,10 +372,11 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
 }
 
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers) {
-  if (options.max_operators < 1) return fail(ErrorCode::invalid_argument, "graphs of no operators make no rules; --max-ops is at least 1");
+  if (options.max_operators < 1) return fail(ErrorCode::invalid_argument, "option 'max_operators' must be at least 1, found 0");
   constexpr std::size_t kMostOperators = 6;
   if (options.max_operators > kMostOperators)
-    return fail(ErrorCode::invalid_argument, fmt::format("--max-ops is at most {}, found {}", kMostOperators, options.max_operators));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("option 'max_operators' must be at most {}, found {}", kMostOperators, options.max_operators));
   XFLOW_TRY(std::vector<GraphSignature> signatures, signatures_of(options));
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options.out), identity(options)));
   Job job(options, workers, std::move(signatures), checkpoint);

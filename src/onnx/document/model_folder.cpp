@@ -143,7 +143,7 @@ Result<AdmittedFile> ModelFolder::file(std::string_view location) const {
   const bool is_path = !location.empty() && location.find('\0') == std::string_view::npos;
   if (allowed_.empty() || !is_path) {
     if (!inside) return fail(inside.error());
-    return unreadable(found.at, found.why + "; --allow-external DIR admits what lies below DIR");
+    return unreadable(found.at, found.why + "; option 'allow_external' admits files in other folders");
   }
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(std::filesystem::path(folder_) / location, error);
@@ -156,7 +156,7 @@ Result<AdmittedFile> ModelFolder::file(std::string_view location) const {
     if (!admitted.file) return unreadable(admitted.at, admitted.why);
     return opened(std::move(admitted));
   }
-  return unreadable(name, "leads to " + in_quotes(target.string()) + ", which lies in no folder that --allow-external names");
+  return unreadable(name, "leads to " + in_quotes(target.string()) + ", which is in no folder of option 'allow_external'");
 }
 
 }  // namespace xflow::onnx_io
