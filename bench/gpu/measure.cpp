@@ -46,7 +46,7 @@ class Runs {
     } else if (costs_.cpu) {
       use(std::make_shared<api::CpuPrograms>(*costs_.cpu));
     } else {
-      return fail(ErrorCode::invalid_argument, "nothing is run on device '" + options.device.name + "'");
+      return fail(ErrorCode::invalid_argument, "cannot run graphs on device '" + options.device.name + "'");
     }
     return {};
   }

@@ -148,7 +148,7 @@ std::unique_ptr<NodeShape> Regions::make_shape(const ir::Arena& arena, NodeId id
   shape->spec = std::move(kernel->spec);
   if (moves_strings(shape->spec)) {
     shape->role = Role::refused;
-    shape->supported = refused(fmt::format("{}: strings are not moved here", ops::get(node.op).signature.name));
+    shape->supported = refused(fmt::format("{}: strings are not supported here", ops::get(node.op).signature.name));
     return shape;
   }
   shape->role = Role::single;

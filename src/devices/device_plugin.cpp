@@ -25,7 +25,7 @@ Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_vi
     return fail(ErrorCode::unsupported, fmt::format("this xflow was built without {}: {} was not found", name, file));
   XFLOW_TRY(const SharedLibrary library, SharedLibrary::open(paths));
   XFLOW_TRY(auto* const build, library.function<xflow_plugin_build_function>("xflow_plugin_build"));
-  if (build() != kPluginBuild) return fail(ErrorCode::unsupported, fmt::format("{} is of another build: {}", file, build()));
+  if (build() != kPluginBuild) return fail(ErrorCode::unsupported, fmt::format("{} is from another build: {}", file, build()));
   XFLOW_TRY(auto* const plugin, library.function<xflow_plugin_function>("xflow_plugin"));
   return plugin();
 }

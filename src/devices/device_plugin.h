@@ -56,11 +56,11 @@ class DevicePlugin {
 };
 
 // To be changed with every type that xflow and plugins share.
-constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 5";
+constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 6";
 
 // Loads libxflow_NAME.so from the folder of this program or library, or from its subfolder `xflow` or
 // ../lib/xflow. Later calls return the first result. Errors: unsupported, "this xflow was built without cuda:
-// libxflow_cuda.so was not found" or "libxflow_cuda.so is of another build: ...".
+// libxflow_cuda.so was not found" or "libxflow_cuda.so is from another build: ...".
 Result<DevicePlugin*> load_plugin(std::string_view name);
 // Loads a plugin from `folder` (or its subfolders as above) on every call.
 Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name);

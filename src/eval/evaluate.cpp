@@ -103,7 +103,7 @@ class StringNumbers {
 Result<std::int64_t> checked_count(const std::vector<std::int64_t>& dims, std::uint64_t most) {
   std::int64_t count = 1;
   for (const std::int64_t dim : dims) {
-    if (dim < 0) return fail(ErrorCode::ill_typed, fmt::format("a tensor of shape [{}] cannot be", fmt::join(dims, ",")));
+    if (dim < 0) return fail(ErrorCode::ill_typed, fmt::format("a tensor cannot have the shape [{}]", fmt::join(dims, ",")));
     if (dim != 0 && static_cast<std::uint64_t>(count) > most / static_cast<std::uint64_t>(dim)) {
       return fail(ErrorCode::limit, fmt::format("a tensor of shape [{}] has more than {} elements", fmt::join(dims, ","), most));
     }

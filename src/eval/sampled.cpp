@@ -52,7 +52,7 @@ Result<std::vector<std::int64_t>> SampledEvaluation::dims_of(ir::ValueId value) 
     const auto size = arena_.symbols().evaluate(dim, valuation_of(options_));
     if (!size)
       return fail(ErrorCode::unsupported, fmt::format("cannot execute: the size {} is not known", arena_.symbols().to_string(dim)));
-    if (*size < 0) return fail(ErrorCode::ill_typed, fmt::format("a tensor of a dimension {} cannot be", *size));
+    if (*size < 0) return fail(ErrorCode::ill_typed, fmt::format("a tensor cannot have a dimension of {}", *size));
     dims.push_back(*size);
   }
   return dims;

@@ -134,7 +134,7 @@ Result<Graph> from_ir(const Graph& original, ir::Arena& arena, const BuiltGraph&
   }
   const auto value_of = [&](ir::ValueId v) -> Result<Value> {
     if (const auto known = values.find(v); known != values.end()) return known->second;
-    if (arena.is_absent(v)) return fail(ErrorCode::unsupported, "an omitted operand before one that is there");
+    if (arena.is_absent(v)) return fail(ErrorCode::unsupported, "an operand is omitted before one that is given");
     const ir::Node& node = arena.node(v);
     XFLOW_TRY(ir::Constant constant, node.kind == ir::NodeKind::constant ? Result<ir::Constant>(node.constant) : fold(v));
     XFLOW_TRY(const std::span<const std::byte> bytes, constant.source->bytes());

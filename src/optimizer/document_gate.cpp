@@ -23,7 +23,8 @@ class CandidateFile {
   static Result<std::unique_ptr<CandidateFile>> write(const Document& document, std::span<const onnx_io::GraphEdit> edits,
                                                       const onnx_io::OutputPlace& output, std::string_view ending) {
     if (output.kind != onnx_io::OutputPlace::Kind::file)
-      return fail(ErrorCode::unsupported, "a model with external data needs a file beside which its candidates can lie", output.path);
+      return fail(ErrorCode::unsupported, "must be a file: the candidates of a model with external data are written beside it",
+                  output.path);
     std::unique_ptr<CandidateFile> file(new CandidateFile());
     XFLOW_TRY(file->path_, onnx_io::temporary_name(output, ending));
     XFLOW_TRY(file->files_, onnx_io::OutputFiles::begin(file->path_, onnx_io::OutputFiles::Purpose::candidate));

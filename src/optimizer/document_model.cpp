@@ -133,7 +133,7 @@ void DocumentModel::refine(const Problem& problem, const search::Finalist& found
 // of a runtime.
 Acceptance DocumentModel::accept_size(const OptimizeReport& report) const {
   if (nodes_after() <= report.nodes.before) return accepted();
-  return refused(fmt::format("the result has {} nodes in the place of {}, and was not run", nodes_after(), report.nodes.before));
+  return refused(fmt::format("the result has {} nodes instead of {}, and was not run", nodes_after(), report.nodes.before));
 }
 
 Acceptance DocumentModel::accept_gain(const OptimizeReport& report, std::span<const Simplification> simplifications) const {

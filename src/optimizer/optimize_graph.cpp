@@ -12,7 +12,7 @@ namespace xflow::api {
 Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& options, const ProgressCallback& progress, Session& session) {
   const RunLimits limits(options);
   if (runs_models(options.device) && options.validation.gate)
-    return fail(ErrorCode::unsupported, "a runner, or a device of the caller, takes ONNX models, not graphs that were built in code");
+    return fail(ErrorCode::unsupported, "runners and devices of the caller run ONNX models, not graphs built in code");
   const Session::Call call(session, options);
   XFLOW_TRY(Finished finished, run(std::make_unique<BuiltModel>(graph), options, {limits, progress, session}));
   if (finished.model == nullptr) return GraphResult{graph, std::move(finished.report)};

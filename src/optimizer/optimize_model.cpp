@@ -196,7 +196,7 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
   XFLOW_CHECK(optimize_bodies_of(document, files, options, run, best));
   // An error of the clean-ups leaves the result as it is.
   if (const auto cleaned = clean_up_result(document, files, options, run, best); !cleaned)
-    best.report.clean_ups.reason = "the clean-ups did not end: " + cleaned.error().text();
+    best.report.clean_ups.reason = "the clean-ups did not finish: " + cleaned.error().text();
   XFLOW_CHECK(limits.check());
   best.report.time = Seconds(limits.seconds());
   return best;

@@ -32,7 +32,7 @@ constexpr double kSecondsForAgain = 10;  // per model, for timing kernels again 
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
     return fail(ErrorCode::invalid_argument,
-                fmt::format("a profile is recorded on a device that is here: cpu, or a runner; found '{}'", options.device.name));
+                fmt::format("cannot record a profile on device '{}'; choose a local device or a runner", options.device.name));
   XFLOW_CHECK(here.open(options, bytes_of_run));
   here.database =
       std::make_unique<cost::Database>(cost::Database::open(options.device.cost_database, here.device().info(), options.warning));
@@ -117,7 +117,7 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
     if (done) {
       ++recorded;
     } else if (options.warning) {
-      options.warning(fmt::format("{}, which is left out", done.error().text()));
+      options.warning(fmt::format("{}; the model is skipped", done.error().text()));
     }
   }
   if (recorded == 0) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");

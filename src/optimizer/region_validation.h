@@ -17,7 +17,7 @@
 
 namespace xflow::api {
 
-// The message for a search that ended early: "nothing cheaper was found before the search had to end (time
+// The message for a search that ended early: "nothing cheaper was found before the search stopped (time
 // limit)".
 std::string nothing_found(search::StopReason stop);
 

@@ -180,7 +180,7 @@ class Optimization {
     r.report.sizes.assumed = r.sizes.assumed;
     r.report.sizes.assumed_inner = r.sizes.assumed_inner;
     if (!r.sizes.contradiction.empty())
-      r.report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes do not fit together: {}", r.sizes.contradiction));
+      r.report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes contradict each other: {}", r.sizes.contradiction));
     r.report.sizes.refused = r.sizes.refused;
     if (!r.options.warning || !problem.name_of) return {};
     for (const std::string& text : one_by_one_warnings(problem.arena, problem.graph, r.sizes, problem.name_of)) r.options.warning(text);

@@ -117,7 +117,7 @@ class Checker {
         return error(operand.place, fmt::format("{} takes no list of operands here", term.name));
       }
       if (operand.kind == Term::Kind::list && k + 1 != term.operands.size()) {
-        return error(operand.place, "a list of operands stands last");
+        return error(operand.place, "a list of operands must be the last operand");
       }
       if (operand.kind == Term::Kind::absent && !operands[std::min(k, operands.size() - 1)].optional) {
         return error(operand.place, fmt::format("operand {} of {} is not optional", k + 1, term.name));
@@ -305,12 +305,11 @@ class Checker {
       const bool sequence = found->second == NameKind::sequence;
       if (found->second == NameKind::value || found->second == NameKind::values || sequence != (e.kind != Expression::Kind::name)) {
         const bool tensor = found->second == NameKind::value;
-        return error(
-            e.place,
-            tensor ? fmt::format("'{0}' is a tensor; it cannot stand here: numbers are dim({0}, 0) and rank({0}), and of its elements "
-                                 "nonnegative({0}), positive({0}), nonzero({0}) are guards",
-                                 e.name)
-                   : fmt::format("'{}' is {}; it cannot stand here", e.name, describe(found->second)));
+        return error(e.place, tensor
+                                  ? fmt::format("'{0}' is a tensor, which is not allowed here; use dim({0}, 0) or rank({0}) for a number, "
+                                                "and nonnegative({0}), positive({0}) or nonzero({0}) for a guard on its elements",
+                                                e.name)
+                                  : fmt::format("'{}' is {}, which is not allowed here", e.name, describe(found->second)));
       }
     }
     for (const Expression& argument : e.arguments) XFLOW_CHECK(known_names(argument));

@@ -165,7 +165,7 @@ class Evaluator {
     const auto* ps = std::get_if<Polys>(&a);
     const auto* qs = std::get_if<Polys>(&b);
     if ((p == nullptr && ps == nullptr) || (q == nullptr && qs == nullptr)) {
-      return ill_typed("arithmetic of attributes is on integers and lists of integers");
+      return ill_typed("attributes allow arithmetic on integers and lists of integers only");
     }
     if (ps != nullptr && qs != nullptr && ps->size() != qs->size()) {
       return ill_typed(fmt::format("expected lists of equal length, found {} and {} elements", ps->size(), qs->size()));

@@ -60,7 +60,8 @@ Result<Expression> ExpressionParser::multiple(int depth) {
       const bool numbers = left.kind == Expression::Kind::number && right.kind == Expression::Kind::number;
       const auto value = numbers ? fold("/", left.number, right.number) : std::nullopt;
       if (!value) {
-        return fail(ErrorCode::syntax, "'/' stands between numbers only; use floor_div(a, b) for integers", place_text(file_, op.place));
+        return fail(ErrorCode::syntax, "'/' is allowed between numbers only; use floor_div(a, b) for integers",
+                    place_text(file_, op.place));
       }
       left.number = *value;
       continue;

@@ -33,7 +33,7 @@ Result<std::optional<RuleInstance>> InstanceRun::build(std::string& reason) {
     if (!instance) return fail(std::move(instance).error());
     return std::optional<RuleInstance>(*std::move(instance));
   }
-  return fail(ErrorCode::limit, "the dimensions of the source could not be solved");
+  return fail(ErrorCode::limit, "solving the dimensions of the source takes too many rounds; simplify its types");
 }
 
 InstanceRun::Stop InstanceRun::reject(std::string& reason, std::string why) {

@@ -19,7 +19,7 @@ Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleIn
           fmt::format("rule {}: more than {} choices are open; bound ranks by a guard such as rank(x) <= 4", rule.name, kMaxChoices),
           where);
     }
-    if (ends && ends()) return fail(ErrorCode::limit, "the time was up", where);
+    if (ends && ends()) return fail(ErrorCode::limit, "the time limit was reached", where);
     auto instance = InstanceRun(rule, choices).build(reason);
     if (!instance) {
       Error error = std::move(instance).error();

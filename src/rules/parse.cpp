@@ -58,7 +58,7 @@ class RuleParser final : public TermParser {
     const std::size_t begin = at_;
     if (is(Token::Kind::word) && !section_ends()) return expected("the end of the name, which is one word such as 'my-rule'");
     skip_lines();
-    if (is_word("where")) return expected("'with' or 'source'; guards stand behind the target");
+    if (is_word("where")) return expected("'with' or 'source'; write guards after the target");
     if (is_word("with")) XFLOW_CHECK(parse_declarations(rule));
     if (!is_word("source")) return expected("'source'");
     XFLOW_CHECK(parse_statements(rule.source));

@@ -29,7 +29,7 @@ Unexpected TokenReader::expected(std::string_view what) const {
 
 Result<void> TokenReader::bounded(int height, Place place) const {
   if (height <= kMaxNesting) return {};
-  return fail(ErrorCode::limit, fmt::format("nested more than {} deep; of a sum or product each operator counts", kMaxNesting),
+  return fail(ErrorCode::limit, fmt::format("nested more than {} deep; each operator of a sum or product counts", kMaxNesting),
               place_text(file_, place));
 }
 

@@ -19,7 +19,7 @@ Error error_of_exception() {
   } catch (const std::filesystem::filesystem_error& e) {
     return {ErrorCode::io, "cannot be used: " + e.code().message(), e.path1().string()};
   } catch (const std::system_error& e) {
-    return {ErrorCode::io, "the system refused something that xflow needs: " + e.code().message(), {}};
+    return {ErrorCode::io, "the system refused a request of xflow: " + e.code().message(), {}};
   } catch (const std::exception& e) {
     return {ErrorCode::internal, "this is a bug in xflow, please report it with the model (" + std::string(e.what()) + ")", {}};
   } catch (...) {

@@ -84,14 +84,14 @@ Result<void> read_archive(const std::string& path, std::span<const std::string_v
     if (!has_name(names, name)) {
       const auto split = split_prefix(name);
       if (split && split->first == 0) continue;
-      if (!split || !has_name(names, split->second)) return unreadable(fmt::format("array '{}' is for no input of the model", name), path);
+      if (!split || !has_name(names, split->second)) return unreadable(fmt::format("array '{}' matches no input of the model", name), path);
       set = split->first;
       input = split->second;
     }
     if (!found[set].tensors.emplace(input, std::move(tensor)).second)
       return unreadable(fmt::format("there are two arrays for input '{}'", input), path);
   }
-  if (found.empty()) return unreadable("no arrays for inputs", path);
+  if (found.empty()) return unreadable("no array matches an input of the model", path);
   for (auto& [set, content] : found) {
     content.label = found.size() == 1 ? path : fmt::format("{}, set {}", path, set);
     sets.push_back(std::move(content));
@@ -108,7 +108,8 @@ Result<void> read_tensor(const std::string& path, std::span<const std::string_vi
   if (!has_name(names, input)) {
     const auto position = number_in(fs::path(path).stem().string());
     if (!position || *position >= names.size())
-      return unreadable(fmt::format("neither the tensor's name '{}' nor the number of the file says which input it is for", input), path);
+      return unreadable(fmt::format("neither the tensor's name '{}' nor the number in the file name matches an input of the model", input),
+                        path);
     input = names[*position];
   }
   eval::Tensor tensor;
@@ -200,7 +201,7 @@ Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInpu
     const std::string where = fmt::format("input '{}'", input.name);
     const ir::TensorType& type = arena.type(input.value);
     if (type.data_type == ir::DataType::undefined)
-      return fail(ErrorCode::unsupported, "cannot draw values of a type that is no tensor", where);
+      return fail(ErrorCode::unsupported, "cannot draw values of a type that is not a tensor", where);
     if (!type.ranked)
       return fail(ErrorCode::unsupported, "cannot choose sizes for an unknown rank; give its values in an input file", where);
     std::vector<std::int64_t> dims;

@@ -207,7 +207,7 @@ Result<DeviceCheck> check_device_named(const std::string& name) {
     CpuPrograms programs(*costs.cpu);
     return check_device(*costs.cpu, database, run_by(programs));
   }
-  return fail(ErrorCode::invalid_argument, fmt::format("nothing is run on device '{}'", name));
+  return fail(ErrorCode::invalid_argument, fmt::format("cannot run graphs on device '{}'", name));
 }
 
 }  // namespace xflow::api

@@ -78,7 +78,7 @@ class Judge {
   Result<Acceptance> prepare() {
     for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
-      return refused("nothing of it can be run here");
+      return refused("no part of it can run here");
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
       const std::size_t launches = choices_[0].plans[0].launches.size();
       return refused(fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s"));

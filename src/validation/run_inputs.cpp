@@ -82,7 +82,7 @@ Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span
     runs.shapes = shape_choices(options.input.shapes);
   } else {
     if (!options.input.shapes.empty())
-      return fail(ErrorCode::invalid_argument, "shapes are those of the inputs that are given: name shapes or files of inputs");
+      return fail(ErrorCode::invalid_argument, "shapes and files of inputs exclude each other; give one of them");
     std::vector<std::string_view> names;
     names.reserve(inputs.size());
     for (const NamedInput& input : inputs) names.push_back(input.name);

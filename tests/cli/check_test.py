@@ -282,9 +282,9 @@ class Inputs(CheckTest):
         numpy.savez(self.folder / "wide.npz", x=numpy.zeros((2, 4), numpy.float32))
         self.refused("wide.npz: input 'x' is float32[n,3], not float32[2,4]", "wide.npz")
         numpy.savez(self.folder / "other.npz", x=self.x, labels=self.x)
-        self.refused("other.npz: array 'labels' is for no input of the model", "other.npz")
+        self.refused("other.npz: array 'labels' matches no input of the model", "other.npz")
         numpy.savez(self.folder / "empty.npz", out__y=self.x)
-        self.refused("empty.npz: no arrays for inputs", "empty.npz")
+        self.refused("empty.npz: no array matches an input of the model", "empty.npz")
 
     def test_for_every_input_are_needed(self):
         nodes = [helper.make_node("Add", ["x", "z"], ["y"])]

@@ -173,7 +173,7 @@ class ExternalData(FilesTest):
         self.same(relu_of_weights(2), "out.onnx")
         self.succeed("simplify", "out.onnx", *arguments)
         self.same(relu_of_weights(2), "out.onnx")
-        text = "out.onnx: cannot write external data to 'all.bin': another file of that name is there"
+        text = "out.onnx: cannot write external data to 'all.bin': a file with that name exists already"
         (self.folder / "copy.onnx").write_bytes((self.folder / "out.onnx").read_bytes())
         self.fail_with(3, text, "simplify", "a.onnx", *arguments)
         self.same(relu_of_weights(2), "out.onnx")
@@ -184,7 +184,7 @@ class ExternalData(FilesTest):
     def test_has_a_name_that_can_be_used(self):
         self.write("m.onnx", relu_of_weights())
         wrong = "expected the name of a file, relative to the folder of the model and without '..'"
-        for name, why in [("../w", wrong), ("/w", wrong), ("sub/", wrong), ("out.onnx", "the model goes there"), ("m.onnx", "the model that is read lies there")]:
+        for name, why in [("../w", wrong), ("/w", wrong), ("sub/", wrong), ("out.onnx", "it is the path of the output model"), ("m.onnx", "it is the path of the input model")]:
             self.fail_with(64, f"cannot write external data to '{name}': {why}", "simplify", "m.onnx", "out.onnx", "--save-as-external-data", name)
         run = self.run_program("simplify", "m.onnx", "-", "--save-as-external-data", "w")
         self.assertEqual((64, "xflow: cannot write external data to 'w': the model does not go to a file (see 'xflow simplify --help')\n"), (run.returncode, run.stderr))

@@ -500,7 +500,7 @@ class Inputs(GateTest):
             self.fail_with(status, message, "optimize", "m.onnx", "out.onnx", *arguments)
 
         refuse("missing.npz: cannot open: No such file or directory", "--inputs", "missing.npz")
-        refuse("a.npz: array 'z' is for no input of the model", "--inputs", self.archive("a.npz", z=numpy.ones(1)))
+        refuse("a.npz: array 'z' matches no input of the model", "--inputs", self.archive("a.npz", z=numpy.ones(1)))
         inputs = self.archive("a.npz", in__x=numpy.ones((2, 8), numpy.float32))
         refuse("a.npz: dimension 1 of input 'x' is 512 in the model, 8 was given", "--inputs", inputs)
         inputs = self.archive("a.npz", in__x=numpy.ones((2, 512), numpy.int64))
@@ -517,7 +517,7 @@ class FaultyRunners(ProgramTest):
         for runner, message in [
             ("exit 7", "it ended with exit status 7"),
             ("echo out of order >&2; exit 1", "it ended with exit status 1: out of order"),
-            ("echo hello, I am no runner; cat", "it wrote something else than an answer to its standard output: 'hello, I am no r'"),
+            ("echo hello, I am no runner; cat", "it wrote text other than an answer to its standard output: 'hello, I am no r'"),
         ]:
             self.fail_with(3, f"runner '{runner}': {message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)
 

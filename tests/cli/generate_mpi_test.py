@@ -73,7 +73,7 @@ class WithMpi(Generate):
         others = [":", "-n", 2, program.PROGRAM, "generate", *JOB, "--out", "out", "--seed", 2]
         status, output, error = self.mpirun(1, *JOB, "--out", "out", *others)
         self.assertEqual((64, ""), (status, output))
-        self.assertEqual("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')\n", error)
+        self.assertEqual("xflow: out/work: the folder holds a job with other options; choose another folder or remove this one (see 'xflow generate --help')\n", error)
 
     def test_refuses_the_mpirun_of_another_mpi(self):
         command = [program.PROGRAM, "generate", *JOB, "--out", "out"]

@@ -91,11 +91,11 @@ class Errors(GenerateTest):
         (pathlib.Path(self.folder) / "out/generated.rules").unlink()
         self.assertEqual(found, self.generate("out"))
         self.assertEqual(found, self.generate("out", "--max-ops", "2"))
-        message = "xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')"
+        message = "xflow: out/work: the folder holds a job with other options; choose another folder or remove this one (see 'xflow generate --help')"
         self.assertEqual((message, 64), self.error("--max-ops", "3", "--out", "out"))
         (pathlib.Path(self.folder) / "out/work/job").write_text("{")
         text, status = self.error("--out", "out")
-        self.assertRegex(text, r"\Axflow: out/work: not what a job says: .+")
+        self.assertRegex(text, r"\Axflow: out/work: not a file of a generator job: .+")
         self.assertEqual(2, status)
 
     def test_refuse_graphs_without_operators(self):
@@ -114,7 +114,7 @@ class Errors(GenerateTest):
 
     def test_refuse_another_job_in_the_folder(self):
         self.generate("out", "--ops", "relu", "--max-ops", "1")
-        self.assertEqual(("xflow: out/work: the folder holds the work of a job with other options; name another one, or remove it (see 'xflow generate --help')", 64),
+        self.assertEqual(("xflow: out/work: the folder holds a job with other options; choose another folder or remove this one (see 'xflow generate --help')", 64),
                          self.error("--ops", "relu", "--max-ops", "2", "--out", "out"))
 
     def test_name_a_file_that_cannot_be_written(self):

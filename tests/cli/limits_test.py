@@ -126,7 +126,7 @@ class Limits(LimitsTest):
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("time limit", report["search"]["stop_reason"])
-        self.assertEqual("nothing cheaper was found before the search had to end (time limit)", report["reason"])
+        self.assertEqual("nothing cheaper was found before the search stopped (time limit)", report["reason"])
         self.assertIn(report["reason"], text)
 
     def test_no_memory_gives_the_original_and_says_why(self):
@@ -135,7 +135,7 @@ class Limits(LimitsTest):
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("memory limit", report["search"]["stop_reason"])
-        self.assertEqual("nothing cheaper was found before the search had to end (memory limit)", report["reason"])
+        self.assertEqual("nothing cheaper was found before the search stopped (memory limit)", report["reason"])
 
     def test_refuses_other_words(self):
         self.write("m.onnx", transposes())
@@ -325,7 +325,7 @@ class Stages(LimitsTest):
 
     def assert_original(self, report):
         self.assertEqual("time limit", report["search"]["stop_reason"])
-        self.assertEqual("nothing cheaper was found before the search had to end (time limit)", report["reason"])
+        self.assertEqual("nothing cheaper was found before the search stopped (time limit)", report["reason"])
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
     def test_reading_and_lifting(self):
@@ -365,7 +365,7 @@ class Stages(LimitsTest):
         model = model_of(nodes, [float_info("x", [4])], [float_info("o", [4])], [shape])
         for accept in ["faster", "smaller"]:
             report = self.report_of(model, "--time-limit", "1s", "--accept", accept)
-            self.assertEqual("the clean-ups did not end: the time limit of 1 s is over", report["smaller"]["reason"])
+            self.assertEqual("the clean-ups did not finish: the time limit of 1 s is over", report["smaller"]["reason"])
             self.assertFalse(report["smaller"]["written"])
             self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
@@ -373,7 +373,7 @@ class Stages(LimitsTest):
         """A rule of the user whose proof looks at 20,000 choices of ranks; what is not decided is not applied."""
         rule = "rule r\n  source\n    y = matmul(a, b) + matmul(a, c)\n  target\n    y = matmul(a, c) + matmul(a, b)\n"
         (self.folder / "a.rules").write_text(rule)
-        nothing = "nothing cheaper was found before the search had to end (time limit)"
+        nothing = "nothing cheaper was found before the search stopped (time limit)"
         self.write("m.onnx", transposes())
         self.optimize("m.onnx", "--costs", "", "--report", "report.json", "--rules", "a.rules", "--time-limit", "100ms")
         report = json.loads((self.folder / "report.json").read_text())
@@ -470,7 +470,7 @@ class Interruption(LimitsTest):
         self.interrupt(process)
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("interrupted", report["search"]["stop_reason"])
-        nothing = "nothing cheaper was found before the search had to end \\(interrupted\\)"
+        nothing = "nothing cheaper was found before the search stopped \\(interrupted\\)"
         self.assertRegex(report["reason"], f"^{nothing}: rule r[0-9]+ was not decided in time$")
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 

@@ -150,7 +150,7 @@ class Profiles(ProgramTest):
         self.write("m.onnx", transposes())
         self.fail_with(3, "no device 'npu'; there are: cpu, cuda:N, profile:FILE, runner",
                        "profile", "record", "--device", "npu", "--models", "m.onnx", "--out", "b.xprof")
-        self.fail_with(64, "a profile is recorded on a device that is here: cpu, or a runner; found 'profile:a.xprof'",
+        self.fail_with(64, "cannot record a profile on device 'profile:a.xprof'; choose a local device or a runner",
                        "profile", "record", "--device", "profile:a.xprof", "--models", "m.onnx", "--out", "b.xprof")
         (self.folder / "empty").mkdir()
         self.fail_with(2, "empty: no .onnx files in the folder", "profile", "record", "--models", "empty", "--out", "b.xprof")

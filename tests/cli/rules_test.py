@@ -246,9 +246,9 @@ merge: derived by distribute, undo
 
     def test_says_what_it_cannot_speak_of(self):
         self.write("a.rules", "\n".join([LISTS, INTEGERS]))
-        message = "a.rules:1:6: rule lists: xs.. is a list of operands, which derivations do not speak of"
+        message = "a.rules:1:6: rule lists: xs.. is a list of operands, which derivations do not support"
         self.fail_with(3, message, "rules", "derive", "lists", "a.rules")
-        message = "a.rules:9:6: rule integers: i is a tensor of int64, but derivations speak of float32 alone"
+        message = "a.rules:9:6: rule integers: i is a tensor of int64, but derivations support float32 only"
         self.fail_with(3, message, "rules", "derive", "integers", "a.rules")
 
     def test_asks_for_one_rule_and_others(self):
@@ -272,7 +272,7 @@ class Minimize(Rules):
   scales-of-scales: derived by scales
   matrices: derived by left
   right: derived by left
-  kept: set/b.rules:19:6: rule lists: xs.. is a list of operands, which derivations do not speak of
+  kept: set/b.rules:19:6: rule lists: xs.. is a list of operands, which derivations do not support
 3 of 6 rules derive the others
 """
         self.assertEqual(expected, self.succeed("rules", "minimize", "set", "--out", "fewer.rules"))

@@ -133,7 +133,7 @@ class Sizes(ProgramTest):
                  helper.make_node("Relu", ["x"], ["a"], name="a"), helper.make_node("Relu", ["a"], ["z"], name="b")]
         text, report = self.optimized(nodes, [info("x", [1, 4, "H", 8])], [info("c", None), info("z", None)],
                                       [floats("two", [1, 1, 2, 1])])
-        self.assertEqual(report["contradictions"], ["sizes behind opaque nodes do not fit together: concat: expected the dimensions "
+        self.assertEqual(report["contradictions"], ["sizes behind opaque nodes contradict each other: concat: expected the dimensions "
                                                     "beside the axis to be equal, found 256 and 128"])
         self.assertEqual([step["rule"] for step in report["steps"]], ["relu-twice"], text)
 

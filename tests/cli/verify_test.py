@@ -92,13 +92,12 @@ MISTAKES = [
     ),
     (
         "rule r\n  source\n    y = abs(x)\n  target\n    y = x\n  where x >= 0\n",
-        "6:9: 'x' is a tensor; it cannot stand here: numbers are dim(x, 0) and rank(x), and of its elements nonnegative(x), "
-        "positive(x), nonzero(x) are guards",
+        "6:9: 'x' is a tensor, which is not allowed here; use dim(x, 0) or rank(x) for a number, and nonnegative(x), positive(x) or nonzero(x) for a guard on its elements",
     ),
     (HEAD + "x: [N]\n  source\n    y = -x\n  target\n    y = x / N\n", "7:13: 'N' is a dimension, not a tensor"),
     (HEAD + "x: float[N]\n  source\n    y = -x\n", "3:8: expected a type such as [M, K] or float32[M, K], found 'float'"),
     ("rule my first rule\n  source\n    y = -x\n", "1:9: expected the end of the name, which is one word such as 'my-rule', found 'first'"),
-    ("rule r\n  where N = 1\n", "2:3: expected 'with' or 'source'; guards stand behind the target, found 'where'"),
+    ("rule r\n  where N = 1\n", "2:3: expected 'with' or 'source'; write guards after the target, found 'where'"),
     ("// mine\nrule r\n", "1:1: expected 'rule' or a comment, which begins with '#', found '/'"),
 ]
 
@@ -238,7 +237,7 @@ class Verify(ProgramTest):
     def test_stops_when_the_time_is_up(self):
         self.write("a.rules", PYTHAGORAS)
         line = self.verify(1, "a.rules", "--timeout", "0.001ms").splitlines()[0]
-        self.assertEqual("square-of-sine timeout TIME special the time was up", re.sub(r" +", " ", line).strip())
+        self.assertEqual("square-of-sine timeout TIME special the time limit was reached", re.sub(r" +", " ", line).strip())
         for text in ["5", "s", "-1s", "0s", "5h"]:
             self.fail_with(64, f"timeout '{text}' is not of the form 5s, 500ms or 2m", "verify", "a.rules", f"--timeout={text}")
 

@@ -210,7 +210,7 @@ TEST(Runner, ThatWritesNonsenseIsEnded) {
     EXPECT_FALSE(runner->is_running());
     return time.error().message;
   };
-  EXPECT_EQ(said("words"), "it wrote something else than an answer to its standard output: 'now I run this m'");
+  EXPECT_EQ(said("words"), "it wrote text other than an answer to its standard output: 'now I run this m'");
   EXPECT_EQ(said("json"), "its answer is no JSON object");
   EXPECT_EQ(said("list"), "its answer is no JSON object");
   EXPECT_EQ(said("time"), "its answer to 'run' has no time in 'nanoseconds'");

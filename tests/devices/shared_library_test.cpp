@@ -52,7 +52,7 @@ TEST(SharedLibrary, OfADeviceIsOfThisBuild) {
   const auto plugin = load_plugin_from(places::other_plugin_folder(), "other");
   ASSERT_FALSE(plugin);
   EXPECT_EQ(plugin.error().code, ErrorCode::unsupported);
-  EXPECT_EQ(plugin.error().message, "libxflow_other.so is of another build: xflow 0.0.1, interface 0");
+  EXPECT_EQ(plugin.error().message, "libxflow_other.so is from another build: xflow 0.0.1, interface 0");
 }
 
 TEST(SharedLibrary, LiesInAFolder) { EXPECT_TRUE(std::filesystem::is_directory(own_folder())) << own_folder(); }

@@ -148,8 +148,8 @@ TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
 TEST(CollectPieces, SayWhatTheyDoNotKnow) {
   const std::vector<GraphSignature> signatures = small_signatures();
   CollectWorker worker = worker_of(signatures);
-  EXPECT_EQ(worker.run("dance 0").error().text(), "no piece of work 'dance'");
-  EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no piece of work 'forms'");
+  EXPECT_EQ(worker.run("dance 0").error().text(), "no task 'dance'");
+  EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no task 'forms'");
   EXPECT_EQ(worker.run(pieces::triage(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
   EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
   EXPECT_FALSE(pieces::forms_of("[[1]]").has_value());

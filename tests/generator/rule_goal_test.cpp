@@ -131,12 +131,12 @@ TEST(RuleGoal, IsBoundedAndSpreadOverInstances) {
 
 TEST(RuleGoal, SaysWhatIsNotSupported) {
   EXPECT_EQ(unsupported("rule r\n  source\n    y = relu(concat(xs.., axis: 0))\n  target\n    y = relu(concat(xs.., axis: 0))\n"),
-            "test.rules:1:6: rule r: xs.. is a list of operands, which derivations do not speak of");
+            "test.rules:1:6: rule r: xs.. is a list of operands, which derivations do not support");
   EXPECT_EQ(unsupported("rule r\n  with\n    x: int64[N]\n  source\n    y = x + x\n  target\n    y = x + x\n"),
-            "test.rules:1:6: rule r: x is a tensor of int64, but derivations speak of float32 alone");
+            "test.rules:1:6: rule r: x is a tensor of int64, but derivations support float32 only");
   EXPECT_EQ(unsupported("rule r\n  with\n    x: [N]\n  source\n    y = concat(x, x, x, x, x, axis: 0)\n  target\n"
                         "    y = concat(x, x, x, x, x, axis: 0)\n"),
-            "test.rules:1:6: rule r: concat has 5 operands, but derivations speak of 4 at most");
+            "test.rules:1:6: rule r: concat has 5 operands, but derivations support 4 at most");
   EXPECT_EQ(unsupported("rule r\n  with\n    x: [N]\n  source\n    y = relu(x)\n  target\n    y = relu(x)\n  where N * N = 2\n"),
             "test.rules:1:6: rule r: no sizes were found that satisfy its guards and the typing of its source");
 }
@@ -179,7 +179,7 @@ TEST(RuleGoal, OfShippedRulesIsDerivedByTheRuleItself) {
     Deriver deriver;
     const auto made = goals_of(deriver.vocabulary(), r);
     if (!made.has_value() && speaks_of_bytes(r)) {
-      EXPECT_THAT(made.error().message, testing::EndsWith("but derivations speak of float32 alone")) << made.error().text();
+      EXPECT_THAT(made.error().message, testing::EndsWith("but derivations support float32 only")) << made.error().text();
       continue;
     }
     ASSERT_TRUE(made.has_value()) << made.error().text();

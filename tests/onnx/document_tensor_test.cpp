@@ -122,7 +122,7 @@ TEST(TensorView, SaysWhereElementsAreMissing) {
   EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {1}).take()), "tensor 't' of type float32[1] needs 4 bytes and has 0");
   EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {1}).varint(7, 3).take()), "tensor 't' of type float32[1] needs 4 bytes and has 0")
       << "elements in the field of another type";
-  EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {1}).bytes(4, "abc").take()), "tensor 't' has elements that are cut");
+  EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {1}).bytes(4, "abc").take()), "tensor 't' has truncated elements");
   EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {-1}).take()), "tensor 't' has the dimension -1");
   EXPECT_EQ(bytes_of(tensor_of(DataType::float32, {1 << 30, 1 << 30}).take()), "tensor 't' has more than 2^59 elements");
   EXPECT_EQ(bytes_of(tensor_of(static_cast<DataType>(99), {1}).take()),

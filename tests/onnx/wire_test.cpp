@@ -66,10 +66,10 @@ TEST(WireReader, SaysWhatIsWrongAndWhere) {
                      "abc"),
             "a field of 10 bytes where 3 are left at 2");
   EXPECT_EQ(fault_of("\x08\x01\x0d\x01\x02"), "a field of 4 bytes where 2 are left at 2");
-  EXPECT_EQ(fault_of("\x08\x80"), "a number that is cut at 0");
+  EXPECT_EQ(fault_of("\x08\x80"), "a truncated number at 0");
   EXPECT_EQ(fault_of("\x08" + std::string(10, '\x80') + "\x01"), "a number of more than 10 bytes at 0");
-  EXPECT_EQ(fault_of("\x00\x01"s), "bytes that are no field tag at 0");
-  EXPECT_EQ(fault_of("\x0f"), "bytes that are no field tag at 0");
+  EXPECT_EQ(fault_of("\x00\x01"s), "an invalid field tag at 0");
+  EXPECT_EQ(fault_of("\x0f"), "an invalid field tag at 0");
   EXPECT_EQ(fault_of("\x0b\x14"), "the end of a group that was not opened at 0");
 }
 

@@ -178,7 +178,7 @@ TEST(RuleErrors, NestingIsBounded) {
   EXPECT_EQ(error_of(deep), "test.rules:3:410: nested more than 400 deep");
   std::string wide = "rule r\n  source\n    y = x";
   for (int k = 0; k < 2000; ++k) wide += " + x";
-  EXPECT_EQ(error_of(wide + "\n  target y = x"), "test.rules:3:1611: nested more than 400 deep; of a sum or product each operator counts");
+  EXPECT_EQ(error_of(wide + "\n  target y = x"), "test.rules:3:1611: nested more than 400 deep; each operator of a sum or product counts");
 }
 
 // Of a dimension, an attribute and a guard: sums, products, indices.
@@ -188,7 +188,7 @@ TEST(RuleErrors, LongExpressionsAreBounded) {
     for (int k = 0; k < count; ++k) text += more;
     return text;
   };
-  const std::string bound = "nested more than 400 deep; of a sum or product each operator counts";
+  const std::string bound = "nested more than 400 deep; each operator of a sum or product counts";
   const std::string body = "  source\n    y = relu(x)\n  target\n    y = relu(x)\n";
   for (const std::string& text : {chain("N", " + 1", 20000), chain("N", " - N", 20000), chain("N", " * N", 20000), chain("p", "[0]", 20000),
                                   "(" + chain("N", " + 1", 300) + ")" + chain("", " * N", 300)}) {

@@ -191,7 +191,7 @@ TEST_F(DeviceGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
 TEST_F(DeviceGateTest, KeepsBackWhatCannotBeRunAtAll) {
   const ValueId x = input("x", {4, 4});
   const auto opaque = [&](std::uint32_t serial) { return ValueId{arena.opaque(serial, {x}, {arena.type(x)}), 0}; };
-  EXPECT_EQ(judge({{opaque(1)}}, {{opaque(2)}}), "nothing of it can be run here");
+  EXPECT_EQ(judge({{opaque(1)}}, {{opaque(2)}}), "no part of it can run here");
 }
 
 TEST_F(DeviceGateTest, GivesInputsTheirDefaults) {

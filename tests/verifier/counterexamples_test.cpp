@@ -71,7 +71,7 @@ TEST(Counterexamples, SayTheSizesThatBroadcastingFixes) {
   EXPECT_EQ(replayed("x.0 = 1, z.0 = 2, n = 1, m = 1"), "the source has a type");
   EXPECT_EQ(replayed("n = 1, m = 1, x.0 = 1"), "the source has a type");
   EXPECT_EQ(replayed("x.0 = 1, z.0 = 3, n = 1, m = 1"),
-            "counterexample: the rule says nothing of these sizes: z.0 is 2 there (for x: 1 dimension, z: 1 dimension)");
+            "counterexample: the rule does not apply to these sizes: z.0 is 2 there (for x: 1 dimension, z: 1 dimension)");
 }
 
 // An attribute that a guard gives is told beside tensors too; dimensions are seen there.

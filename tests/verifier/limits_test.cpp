@@ -53,7 +53,7 @@ Options limited(double seconds) {
 TEST(Limits, StopADecisionInsideAQuestionToTheSolver) {
   const RuleDecision d = decide(rule(kCubes), limited(0.3));
   EXPECT_EQ(d.verdict, Verdict::timeout);
-  EXPECT_EQ(d.decision.open, "the time was up");
+  EXPECT_EQ(d.decision.open, "the time limit was reached");
 }
 
 // The question alone would take minutes.
@@ -65,7 +65,7 @@ TEST(Limits, StopAQuestionToTheSolverWhereTheCallerSaysSo) {
   options.deadline = Deadline(Deadline::Moment::max(), [start] { return Clock::now() - start > std::chrono::milliseconds(300); });
   const RuleDecision d = decide(rule(kCubes), options);
   EXPECT_EQ(d.verdict, Verdict::timeout);
-  EXPECT_EQ(d.decision.open, "the time was up");
+  EXPECT_EQ(d.decision.open, "the time limit was reached");
 }
 
 // A caller that may stop and does not changes no verdict.
@@ -115,7 +115,7 @@ TEST(Limits, StopTheSearchForGuards) {
   const auto inference = infer_guards(rule(kBiased), limited(0.05));
   ASSERT_TRUE(inference.has_value());
   EXPECT_FALSE(inference->proved);
-  EXPECT_EQ(inference->open, "the time was up");
+  EXPECT_EQ(inference->open, "the time limit was reached");
 }
 
 // More ranks are open than choices are made, which takes seconds to find.
@@ -131,14 +131,14 @@ TEST(Limits, StopTheSearchForGuardsBeforeAllChoicesAreMade) {
                                       over);
   ASSERT_TRUE(inference.has_value()) << inference.error().text();
   EXPECT_FALSE(inference->proved);
-  EXPECT_EQ(inference->open, "the time was up");
+  EXPECT_EQ(inference->open, "the time limit was reached");
 }
 
 TEST(Limits, HoldForAnExplanation) {
   const std::string text = explain_rule(rule(kCubes), limited(1e-6));
   EXPECT_TRUE(text.starts_with("cubes: timeout\n")) << text;
   EXPECT_EQ(text.find("source - target"), std::string::npos) << text;
-  EXPECT_NE(text.find("the time was up"), std::string::npos) << text;
+  EXPECT_NE(text.find("the time limit was reached"), std::string::npos) << text;
 }
 
 TEST(Limits, EndADecisionWhereTheCallerSaysSo) {
@@ -147,7 +147,7 @@ TEST(Limits, EndADecisionWhereTheCallerSaysSo) {
   options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked >= 100; });
   const RuleDecision d = decide(rule(kBiased), options);
   EXPECT_EQ(d.verdict, Verdict::timeout);
-  EXPECT_EQ(d.decision.open, "the time was up");
+  EXPECT_EQ(d.decision.open, "the time limit was reached");
   EXPECT_GE(asked, 100);
   EXPECT_LE(asked, 200) << "it goes on";
 }
@@ -159,7 +159,7 @@ TEST(Limits, EndTheMakingOfChoices) {
       rules::kMaxChoices, [&] { return ++asked == 3; });
   ASSERT_FALSE(instances.has_value());
   EXPECT_EQ(instances.error().code, ErrorCode::limit);
-  EXPECT_EQ(instances.error().text(), "a.rules:1:6: the time was up");
+  EXPECT_EQ(instances.error().text(), "a.rules:1:6: the time limit was reached");
   EXPECT_EQ(asked, 3);
 }
 
@@ -187,7 +187,7 @@ TEST(Limits, AreHeardAtChoicesThatTypeNothing) {
     const auto ended = rules::for_each_instance(rule(kNothing), use, [&] { return ++asked == last; });
     ASSERT_FALSE(ended.has_value());
     EXPECT_EQ(ended.error().code, ErrorCode::limit);
-    EXPECT_EQ(ended.error().text(), "a.rules:1:6: the time was up");
+    EXPECT_EQ(ended.error().text(), "a.rules:1:6: the time limit was reached");
     EXPECT_EQ(asked, last);
 
     // Said once, it holds for all that follows.
@@ -196,7 +196,7 @@ TEST(Limits, AreHeardAtChoicesThatTypeNothing) {
     options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
     const RuleDecision d = decide(rule(kNothing), options);
     EXPECT_EQ(d.verdict, Verdict::timeout) << last;
-    EXPECT_EQ(d.decision.open, "the time was up") << last;
+    EXPECT_EQ(d.decision.open, "the time limit was reached") << last;
     EXPECT_EQ(asked, last) << "it goes on";
   }
 }
@@ -222,7 +222,7 @@ TEST(Limits, AreHeardWhenChoicesAreMadeAgain) {
     options.deadline = Deadline(Deadline::Moment::max(), [&] { return ++asked == last; });
     const RuleDecision d = decide(r, options);
     EXPECT_EQ(d.verdict, Verdict::timeout) << last;
-    EXPECT_EQ(d.decision.open, "the time was up") << last;
+    EXPECT_EQ(d.decision.open, "the time limit was reached") << last;
     EXPECT_EQ(asked, last) << "it goes on";
   }
 }
@@ -240,7 +240,7 @@ TEST(Limits, EndTheSearchForGuardsAtAnyStep) {
     const auto inference = infer_guards(rule(kNothing), options);
     ASSERT_TRUE(inference.has_value()) << inference.error().text();
     EXPECT_FALSE(inference->proved);
-    EXPECT_EQ(inference->open, "the time was up");
+    EXPECT_EQ(inference->open, "the time limit was reached");
   }
 }
 

@@ -64,8 +64,9 @@ TEST(Replay, SaysWhatDoesNotFit) {
 TEST(Replay, AsksForTheGuards) {
   const rules::Rule rule =
       rule_of("rule r\n  with\n    x: [A, B]\n  source\n    y = relu(x)\n  target\n    y = neg(x)\n  where A <= B and nonzero(x)\n");
-  EXPECT_EQ(replayed(rule, "x = [[1], [2]]"), "counterexample: the rule says nothing of these sizes: guard B >= A (A <= B) does not hold");
-  EXPECT_EQ(replayed(rule, "x = [[1, 0]]"), "counterexample: the rule says nothing of 0 in x: a guard on its elements does not hold");
+  EXPECT_EQ(replayed(rule, "x = [[1], [2]]"),
+            "counterexample: the rule does not apply to these sizes: guard B >= A (A <= B) does not hold");
+  EXPECT_EQ(replayed(rule, "x = [[1, 0]]"), "counterexample: the rule does not apply to 0 in x: a guard on its elements does not hold");
 }
 
 TEST(Replay, AsksForNumbersOfTheTypes) {

@@ -114,7 +114,7 @@ TEST(Timeout, IsAVerdictThatIsNeverRecorded) {
   options.timeout = std::chrono::nanoseconds(1);
   const RuleDecision d = decide(rules->front(), options);
   EXPECT_EQ(d.verdict, Verdict::timeout);
-  EXPECT_EQ(d.explanation(), "timeout: the time was up");
+  EXPECT_EQ(d.explanation(), "timeout: the time limit was reached");
   EXPECT_FALSE(d.record.has_value());
   options.timeout = std::chrono::hours(1);
   EXPECT_TRUE(decide(rules->front(), options).record.has_value());

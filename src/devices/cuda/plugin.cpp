@@ -52,7 +52,7 @@ class Plugin final : public DevicePlugin {
         driver.device_memory(&bytes, device) != CUDA_SUCCESS ||
         driver.device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
         driver.device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) != CUDA_SUCCESS)
-      return {fmt::format("device {}", number), refused("the CUDA driver does not say what it is")};
+      return {fmt::format("device {}", number), refused("the CUDA driver does not describe it")};
     Listed listed;
     listed.text = fmt::format("{}, compute capability {}.{}, {:.1f} GiB, driver for CUDA {}.{}, {}", name.data(), major, minor,
                               static_cast<double>(bytes) / (1 << 30), version / 1000, version % 1000 / 10, libraries);

@@ -152,7 +152,7 @@ class BlasProducts final : public Products {
       if (proposal.state == CUBLAS_STATUS_SUCCESS)
         ways.push_back(std::make_unique<ReadyProduct>(blas_, handle_, product, descriptions, proposal, k));
     }
-    if (ways.empty()) return fail(ErrorCode::unsupported, "cuBLASLt proposes no way");
+    if (ways.empty()) return fail(ErrorCode::unsupported, "cuBLASLt proposes no algorithm");
     return ways;
   }
 

@@ -49,8 +49,7 @@ Result<Message> receive(Channel& channel, double seconds) {
   XFLOW_CHECK(channel.read(head, seconds));
   const std::string_view bytes(head.data(), head.size());
   if (!bytes.starts_with(kMagic))
-    return fail(ErrorCode::unreadable,
-                fmt::format("it wrote something else than an answer to its standard output: '{}'", printable(bytes)));
+    return fail(ErrorCode::unreadable, fmt::format("it wrote text other than an answer to its standard output: '{}'", printable(bytes)));
   const std::uint64_t text = number(bytes.substr(4, 4));
   const std::uint64_t payload = number(bytes.substr(8, 8));
   if (text > kMostText || payload > kMostPayload)

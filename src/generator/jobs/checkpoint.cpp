@@ -44,7 +44,7 @@ Result<Checkpoint> Checkpoint::open(const std::string& path, const std::string& 
   Checkpoint checkpoint(path);
   XFLOW_TRY(const std::optional<std::string> known, checkpoint.read("job"));
   if (known && *known != identity) {
-    return fail(ErrorCode::invalid_argument, "the folder holds the work of a job with other options; name another one, or remove it", path);
+    return fail(ErrorCode::invalid_argument, "the folder holds a job with other options; choose another folder or remove this one", path);
   }
   if (!known) XFLOW_CHECK(checkpoint.write("job", identity));
   return checkpoint;

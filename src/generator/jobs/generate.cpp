@@ -95,7 +95,7 @@ class Progress {
     signature_ = take<std::uint64_t>(view);
     candidate_ = take<std::uint64_t>(view);
     XFLOW_CHECK(collector.restore(std::string(view), signatures));
-    if (options_.progress) options_.progress(fmt::format("going on at candidate {} with {} rules", candidate_, collector.kept().size()));
+    if (options_.progress) options_.progress(fmt::format("continuing at candidate {} with {} rules", candidate_, collector.kept().size()));
     return {};
   }
   bool is_done(std::size_t signature, std::size_t candidate) const {
@@ -366,7 +366,7 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
     const auto inputs = json.at("inputs").get<std::size_t>();
     if (inputs != inputs_of(options)) options.inputs = inputs;
   } catch (const nlohmann::json::exception& e) {
-    return fail(ErrorCode::unreadable, fmt::format("not what a job says: {}", e.what()), work_folder(out));
+    return fail(ErrorCode::unreadable, fmt::format("not a file of a generator job: {}", e.what()), work_folder(out));
   }
   return std::optional(std::move(options));
 }

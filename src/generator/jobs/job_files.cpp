@@ -79,7 +79,7 @@ std::uint64_t range_last(std::size_t range, std::size_t ranges) {
 
 Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature, std::size_t range, Grouped& into) {
   XFLOW_TRY(const std::optional<std::string> bytes, checkpoint.read(candidates_name(signature, range)));
-  if (!bytes) return fail(ErrorCode::io, "a file of the job is gone", checkpoint.path(candidates_name(signature, range)));
+  if (!bytes) return fail(ErrorCode::io, "a file of the job is missing", checkpoint.path(candidates_name(signature, range)));
   std::string_view view = *bytes;
   for (std::uint64_t* n : {&into.counts.graphs, &into.counts.classes, &into.counts.pairs, &into.counts.reducible, &into.counts.accidents,
                            &into.counts.dropped, &into.counts.idle, &into.counts.no_gain, &into.counts.in_vain}) {
@@ -89,7 +89,7 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature
   const auto count = take<std::uint64_t>(view);
   into.candidates.add_bytes(view);
   if (into.candidates.size() - before != count)
-    return fail(ErrorCode::unreadable, "a file of the job is cut off", checkpoint.path(candidates_name(signature, range)));
+    return fail(ErrorCode::unreadable, "a file of the job is truncated", checkpoint.path(candidates_name(signature, range)));
   return {};
 }
 

@@ -96,7 +96,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     return tools.collector->run(piece);
   }
   words >> signature >> number;
-  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", piece));
   if (!tools.finder || tools.signature != signature) {
     drop_finder();
     tools.finder = std::make_unique<Candidates>(tools.signatures[signature], enumeration(options_));
@@ -107,7 +107,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     XFLOW_CHECK(enumerate_part(checkpoint, *tools.finder, signature, number));
     return std::string();
   }
-  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", piece));
+  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no task '{}'", piece));
   if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.signatures[signature], *tools.finder, signature));
   tools.has_learned = true;
   XFLOW_CHECK(group_range(options_, checkpoint, tools.signatures[signature], *tools.finder, signature, number, count));

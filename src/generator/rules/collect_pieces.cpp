@@ -74,7 +74,7 @@ auto from_json(const std::string& text, const Read& read) -> Result<decltype(rea
   try {
     return read(ordered_json::parse(text));
   } catch (const nlohmann::json::exception& e) {
-    return fail(ErrorCode::unreadable, fmt::format("not what a job says: {}", e.what()));
+    return fail(ErrorCode::unreadable, fmt::format("not a file of a generator job: {}", e.what()));
   }
 }
 
@@ -239,9 +239,9 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
     const FullProof proof = prove_fully(rule, options_);
     return ordered_json({static_cast<int>(proof.verdict), proof.why, proof.rule ? rules::print(*proof.rule) : std::string()}).dump();
   }
-  if (!pieces::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
+  if (!pieces::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   words >> signature;
-  if (!words || signature >= signatures_.size()) return fail(ErrorCode::internal, fmt::format("no piece of work '{}'", kind));
+  if (!words || signature >= signatures_.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   if (kind == "triage") {
     std::size_t ranges = 0;
     std::size_t begin = 0;

@@ -83,7 +83,7 @@ bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::
 
 Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t signature_number, std::span<const Candidate> candidates,
                                     std::optional<std::string> triages) {
-  if (triages && triages->size() != candidates.size()) return fail(ErrorCode::internal, "the number of triages is not that of candidates");
+  if (triages && triages->size() != candidates.size()) return fail(ErrorCode::internal, "the numbers of triages and candidates differ");
   counts_.candidates += candidates.size();
   const auto triaged = [&](const Candidate& c) { return triage_of(deriver_, unproved_rules(), limits_, signature, c); };
   std::vector<const Candidate*> open;
@@ -403,7 +403,7 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Gr
       kept_.push_back(std::move(k));
     }
   } catch (const nlohmann::json::exception& e) {
-    return fail(ErrorCode::unreadable, fmt::format("not what a job leaves: {}", e.what()));
+    return fail(ErrorCode::unreadable, fmt::format("not a file of a generator job: {}", e.what()));
   }
   return {};
 }

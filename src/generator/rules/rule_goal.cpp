@@ -208,7 +208,7 @@ class GoalBuilder {
     for (std::size_t k = 0; k < instance_.variables.size(); ++k) {
       ir::TensorType type = instance_.arena->type(instance_.variables[k]);
       if (type.data_type != ir::DataType::float32)
-        return fail(ErrorCode::unsupported, fmt::format("{} is a tensor of {}, but derivations speak of float32 alone",
+        return fail(ErrorCode::unsupported, fmt::format("{} is a tensor of {}, but derivations support float32 only",
                                                         instance_.variable_names[k], ir::name(type.data_type)));
       if (shapes != nullptr) {
         type.shape = ir::polys((*shapes)[k]);
@@ -278,11 +278,11 @@ class GoalBuilder {
       const std::string_view name = ops::get(node.op).signature.name;
       if (node.operands.size() > EqTerm::kOperands)
         return fail(ErrorCode::unsupported,
-                    fmt::format("{} has {} operands, but derivations speak of {} at most", name, node.operands.size(), EqTerm::kOperands));
+                    fmt::format("{} has {} operands, but derivations support {} at most", name, node.operands.size(), EqTerm::kOperands));
       std::vector<ir::ValueId> operands;
       for (const ir::ValueId v : node.operands) {
         if (instance_.arena->is_absent(v))
-          return fail(ErrorCode::unsupported, fmt::format("an operand of {} is absent, which derivations do not speak of", name));
+          return fail(ErrorCode::unsupported, fmt::format("an operand of {} is absent, which derivations do not support", name));
         operands.push_back({nodes_.at(v.node), v.output});
       }
       ir::Attributes attributes;
@@ -413,7 +413,7 @@ Result<std::vector<RuleGoal>> goals_of(Vocabulary& vocabulary, const rules::Rule
   };
   for (const std::string& v : rule.variables) {
     if (rule.names.at(v) == rules::NameKind::values)
-      return unsupported(fmt::format("{}.. is a list of operands, which derivations do not speak of", v));
+      return unsupported(fmt::format("{}.. is a list of operands, which derivations do not support", v));
   }
   GoalInstances instances(most);
   XFLOW_CHECK(rules::for_each_instance(rule, [&](rules::RuleInstance instance) {

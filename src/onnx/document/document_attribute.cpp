@@ -56,7 +56,7 @@ Result<void> expect(const Attribute& attribute, AttributeType type) {
 }
 
 Unexpected faulty(const Attribute& attribute) {
-  return fail(ErrorCode::unreadable, "attribute " + in_quotes(attribute.name) + " has elements that are cut");
+  return fail(ErrorCode::unreadable, "attribute " + in_quotes(attribute.name) + " has truncated elements");
 }
 
 float float_of(std::uint32_t bits) {

@@ -434,7 +434,7 @@ Result<void> Indexer::sparse_initializer(Graph& graph, const WireField& whole) {
       if (!view) return nested(view.error(), what);
       (field.number == 1 ? sparse.values : sparse.indices) = *std::move(view);
     } else if (field.number == 3 && !append_varints(field, sparse.dims)) {
-      return unreadable("damaged model: " + what + " has dimensions that are cut");
+      return unreadable("damaged model: " + what + " has truncated dimensions");
     }
   }
   if (reader.fault() != WireFault::none) return faulty(reader, whole.payload, what);

@@ -162,7 +162,7 @@ Result<std::vector<GraphEdit>> Saver::move_tensors(DataFile& data) {
 Result<void> Saver::make_room(const std::string& name) {
   const std::string& path = files_.place().path;
   const auto taken = [&] {
-    return fail(ErrorCode::io, "cannot write external data to " + in_quotes(name) + ": another file of that name is there", path);
+    return fail(ErrorCode::io, "cannot write external data to " + in_quotes(name) + ": a file with that name exists already", path);
   };
   if (!files_.place().exists || named_in(files_.place().target, std::vector<std::string>{name}).empty()) return taken();
   if (files_.is_named_elsewhere(name)) return taken();
@@ -289,8 +289,8 @@ Result<void> check_save_options(const Document& document, const OutputPlace& pla
   if (!check_location(name) || std::filesystem::path(name).filename().empty())
     return refuse("expected the name of a file, relative to the folder of the model and without '..'");
   const std::string path = place.folder + "/" + name;
-  if (same_place(path, place.path)) return refuse("the model goes there");
-  if (same_place(path, document.origin().name)) return refuse("the model that is read lies there");
+  if (same_place(path, place.path)) return refuse("it is the path of the output model");
+  if (same_place(path, document.origin().name)) return refuse("it is the path of the input model");
   return {};
 }
 

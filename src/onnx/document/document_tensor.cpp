@@ -153,7 +153,7 @@ Result<void> decode(const TensorView& tensor, std::uint32_t number, std::string&
       fits = append_varints(field, integers);
       for (const std::int64_t value : integers) append_little_endian(out, static_cast<std::uint64_t>(value), width);
     }
-    if (!fits) return fail(ErrorCode::unreadable, place(tensor) + " has elements that are cut");
+    if (!fits) return fail(ErrorCode::unreadable, place(tensor) + " has truncated elements");
   }
   if (pieces != 1 || (number != kFloatData && number != kDoubleData)) single = {};
   return {};
@@ -225,7 +225,7 @@ Result<TensorView> parse_tensor(std::string_view payload) {
   WireReader reader(payload);
   for (WireField field; reader.next(field);) {
     if (field.number == kDims) {
-      if (!append_varints(field, tensor.dims)) return fail(ErrorCode::unreadable, place(tensor) + " has dimensions that are cut");
+      if (!append_varints(field, tensor.dims)) return fail(ErrorCode::unreadable, place(tensor) + " has truncated dimensions");
     } else if (field.is_varint(kDataType)) {
       tensor.data_type_number = static_cast<std::int32_t>(field.value);
     } else if (field.is_bytes(kName)) {

@@ -118,11 +118,11 @@ std::string WireReader::fault_text() const {
     case WireFault::none:
       return "no fault";
     case WireFault::cut_varint:
-      return "a number that is cut";
+      return "a truncated number";
     case WireFault::long_varint:
       return "a number of more than 10 bytes";
     case WireFault::bad_tag:
-      return "bytes that are no field tag";
+      return "an invalid field tag";
     case WireFault::past_end:
       return "a field of " + std::to_string(needed_) + " bytes where " + std::to_string(left_) + " are left";
     case WireFault::open_group:

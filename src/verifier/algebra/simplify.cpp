@@ -14,7 +14,7 @@ Normalizer::Normalizer(Algebra& algebra, Solver& solver, std::vector<Atom> facts
 
 void Normalizer::step() {
   if (++steps_ > step_limit_) throw Stop{true, "the limit of rewriting steps was reached"};
-  if (deadline_.is_over()) throw Stop{true, "the time was up"};
+  if (deadline_.is_over()) throw Stop{true, "the time limit was reached"};
 }
 
 Condition Normalizer::joined(const Condition& a, const Condition& b) const {

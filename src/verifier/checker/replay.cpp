@@ -175,7 +175,7 @@ class Replay {
       used[found->first] = true;
       const auto value = concrete_.value(poly, assignment_);
       if (value && !(found->second.dims.empty() && found->second.values[0] == ir::Rational(*value)))
-        return unfit(fmt::format("the rule says nothing of these sizes: {} is {} there{}", found->first, *value, at_choice()));
+        return unfit(fmt::format("the rule does not apply to these sizes: {} is {} there{}", found->first, *value, at_choice()));
     }
     for (const std::string& name : concrete_.reals())
       if (const auto at = used.find(name); at != used.end()) at->second = true;
@@ -215,7 +215,7 @@ class Replay {
         return unfit(fmt::format("dimension {} is {}, at least 1 is needed", symbol_name(s), v));
     for (const rules::Fact& f : instance_.facts) {
       if (satisfies(f)) continue;
-      return unfit(fmt::format("the rule says nothing of these sizes: {} ({}) does not hold{}", f.reason, text(f.atom), at_choice()));
+      return unfit(fmt::format("the rule does not apply to these sizes: {} ({}) does not hold{}", f.reason, text(f.atom), at_choice()));
     }
     return {};
   }
@@ -246,7 +246,7 @@ class Replay {
         const ir::DataType type = instance_.arena->type(instance_.variables[k]).data_type;
         if (!is_number_of(instance_, k, entry)) return unfit(fmt::format("{} in {} is no {}", entry.to_string(), name, ir::name(type)));
         if (satisfies_value_facts(instance_, concrete_, assignment_, k, entry)) continue;
-        return unfit(fmt::format("the rule says nothing of {} in {}: a guard on its elements does not hold", entry.to_string(), name));
+        return unfit(fmt::format("the rule does not apply to {} in {}: a guard on its elements does not hold", entry.to_string(), name));
       }
       inputs_.push_back({*dims, found->second.values});
     }
@@ -258,7 +258,7 @@ class Replay {
     Concrete::Difference where;
     const Concrete::Agreement agreement = concrete_.compare(assignment_, inputs_, kReplayWork, &where);
     if (agreement == Concrete::Agreement::unclear || agreement == Concrete::Agreement::undefined)
-      return Replayed{false, "the sides cannot be compared: an element is undefined, too much work, or too near to tell"};
+      return Replayed{false, "the sides cannot be compared: an element is undefined, too expensive or too close to decide"};
     Replayed result{agreement == Concrete::Agreement::different, "both sides are equal"};
     auto output = static_cast<std::size_t>(where.output);
     std::vector<std::int64_t> index = where.index;

@@ -278,7 +278,7 @@ class Search {
 
   bool time_is_up() {
     if (!is_over(options_.deadline)) return false;
-    open_ = "the time was up";
+    open_ = "the time limit was reached";
     return true;
   }
 
@@ -402,7 +402,7 @@ Result<Inference> search(const rules::Rule& rule, const std::vector<Guard>& kept
   if (!instantiated && is_over(options.deadline)) {
     Inference ended;
     ended.kept = kept;
-    ended.open = "the time was up";
+    ended.open = "the time limit was reached";
     return ended;
   }
   XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(instantiated));

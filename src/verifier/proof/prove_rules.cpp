@@ -110,7 +110,7 @@ Result<RuleDecision> decide_instances(const rules::Rule& rule, const Options& op
     result.record = std::move(record);
   } else {
     result.verdict = is_over(options.deadline) ? Verdict::timeout : Verdict::unknown;
-    result.decision.open = is_over(options.deadline) ? "the time was up" : accepted.error().message;
+    result.decision.open = is_over(options.deadline) ? "the time limit was reached" : accepted.error().message;
   }
   return std::move(result);
 }
@@ -123,7 +123,7 @@ RuleDecision decide_by_small_ranks(const rules::Rule& rule, const Error& error, 
   result.verdict = result.decision.verdict = Verdict::timeout;
   result.decision.open = error.message;
   if (is_over(options.deadline)) {
-    result.decision.open = "the time was up";
+    result.decision.open = "the time limit was reached";
     return result;
   }
   const auto small = with_small_ranks(rule);

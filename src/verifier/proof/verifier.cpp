@@ -241,7 +241,7 @@ Decision decide(rules::RuleInstance& instance, const Options& options) {
   const bool is_known = decision.verdict == Verdict::proved || decision.verdict == Verdict::refuted;
   if (!is_known && is_over(options.deadline)) {
     decision.verdict = Verdict::timeout;
-    decision.open = "the time was up";
+    decision.open = "the time limit was reached";
   }
   return decision;
 }
