@@ -146,7 +146,7 @@ Result<void> compare_with_reference(Runs& runs, cost::ProgramId program, Lifted&
   for (const api::NamedInput& input : model.inputs) bindings.emplace(input.value, model.set.tensors.at(std::string(input.name)));
   XFLOW_TRY(const std::vector<eval::Tensor> found, runs.outputs(program, model.model.graph.outputs.size()));
   XFLOW_TRY(const std::string difference, eval::difference_from_reference(model.arena, model.model.graph, bindings, found));
-  if (!difference.empty()) return fail(ErrorCode::internal, "it does not compute what the reference does: " + difference);
+  if (!difference.empty()) return fail(ErrorCode::internal, "it differs from the reference: " + difference);
   return {};
 }
 

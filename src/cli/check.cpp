@@ -45,32 +45,31 @@ ExitCode run(CheckArguments& arguments) {
 
 void add_check(CLI::App& sub, Command& command) {
   auto arguments = std::make_shared<CheckArguments>();
-  sub.add_option("A", arguments->a, "ONNX model that is right; - is standard input")->required();
+  sub.add_option("A", arguments->a, "reference ONNX model; - is standard input")->required();
   sub.add_option("B", arguments->b, "ONNX model to compare with it")->required();
   CLI::Option* inputs = sub.add_option("--inputs", arguments->options.inputs,
                                        "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");
-  sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input, as NAME:1,3,48,192 (again for each input)")
+  sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input: NAME:1,3,48,192 (repeat for each input)")
       ->take_all()
       ->excludes(inputs);
-  sub.add_option("--seed", arguments->options.seed, "seed of the inputs where none are given")->capture_default_str()->excludes(inputs);
-  sub.add_option("--runs", arguments->options.runs, "how many seeds for each choice of sizes")
+  sub.add_option("--seed", arguments->options.seed, "seed of generated inputs")->capture_default_str()->excludes(inputs);
+  sub.add_option("--runs", arguments->options.runs, "number of seeds for each choice of sizes")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->excludes(inputs);
   sub.add_option("--runner", arguments->options.runner,
-                 "command of a program that runs both models (docs/runner.md) in the place of xflow's own evaluation: for models with "
-                 "If, Loop, Scan and other operators that xflow does not evaluate");
-  sub.add_option(
-         "--time-limit", arguments->time_limit,
-         "when the comparison ends: 300s, 500ms, 5m; models that were not compared on all inputs by then are not equal: exit code 3")
+                 "command of a program that runs both models instead of xflow (docs/runner.md), for models with If, Loop, Scan and other "
+                 "operators that xflow does not evaluate");
+  sub.add_option("--time-limit", arguments->time_limit,
+                 "time limit of the comparison: 300s, 500ms, 5m; a comparison that is not complete by then ends with exit code 3")
       ->capture_default_str();
   add_allow_external(sub, arguments->options.allow_external);
   sub.footer(
       "B is equal if its error against A's result in double precision is at most 4 times A's own error\n"
-      "in float plus 1e-5 of the output's largest magnitude; integers and booleans as A has them in\n"
-      "double or in float, strings exactly; NaN where A has NaN. With --runner it is at most 4 times\n"
-      "what A changes by where its inputs change by rounding, plus 1e-3 of that magnitude (5e-2 in half\n"
-      "precision).\n\n" +
+      "in float plus 1e-5 of the output's largest magnitude. Integers and booleans must be those of A in\n"
+      "double or in float, strings must be identical, and NaN must be where A has NaN. With --runner the\n"
+      "bound is 4 times the change of A's result when its inputs are perturbed by rounding, plus 1e-3 of\n"
+      "that magnitude (5e-2 in half precision).\n\n" +
       examples({"xflow check model.onnx faster.onnx", "xflow check model.onnx faster.onnx --shape x:1,3,48,192 --runs 3",
                 "xflow check model.onnx faster.onnx --inputs inputs.npz",
                 "xflow check model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",

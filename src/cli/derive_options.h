@@ -9,10 +9,10 @@ namespace xflow::cli {
 
 // Adds the options --rounds and --terms.
 inline void add_derive_limits(CLI::App& sub, DeriveLimits& limits) {
-  sub.add_option("--rounds", limits.rounds, "how often all rules are applied to what was found")
+  sub.add_option("--rounds", limits.rounds, "number of times that all rules are applied")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  sub.add_option("--terms", limits.terms, "how many terms a derivation may look at")
+  sub.add_option("--terms", limits.terms, "largest number of terms in a derivation")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000'000));
 }

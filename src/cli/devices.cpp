@@ -19,10 +19,10 @@ ExitCode check(const std::string& name) {
   const auto checked = check_device(name);
   if (!checked) return report(checked.error());
   if (!checked->failure.empty()) {
-    std::fprintf(stderr, "xflow: %s does not compute what the reference does: %s\n", name.c_str(), checked->failure.c_str());
+    std::fprintf(stderr, "xflow: %s differs from the reference: %s\n", name.c_str(), checked->failure.c_str());
     return ExitCode::negative;
   }
-  print(fmt::format("{:<10} {} graphs compute what the reference does, in {} values\n", name, checked->graphs, checked->values));
+  print(fmt::format("{:<10} {} graphs agree with the reference in {} values\n", name, checked->graphs, checked->values));
   return ExitCode::done;
 }
 
@@ -30,7 +30,7 @@ ExitCode check(const std::string& name) {
 
 void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
-  sub.add_option("--check", *name, "run some small graphs on this device (cpu, cuda:N) and compare them with the reference");
+  sub.add_option("--check", *name, "run small graphs on this device (cpu, cuda:N) and compare the results with the reference");
   sub.footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
   sub.callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
 }

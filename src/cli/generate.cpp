@@ -42,14 +42,13 @@ Result<void> complete(GenerateArguments& a) {
   if (a.options.operators.empty()) XFLOW_CHECK(take_job(a));
   if (a.options.operators.empty()) {
     return fail(ErrorCode::invalid_argument,
-                fmt::format("no operators; name some with --ops or --preset: {}", fmt::join(generator_operators(), ", ")));
+                fmt::format("no operators are given; name some with --ops or --preset: {}", fmt::join(generator_operators(), ", ")));
   }
   XFLOW_TRY(a.options.memory, read_size(a.memory));
   a.options.pairs = !a.no_pairs;
   if (a.options.jobs != 1 && mpi_place().processes != 1) {
-    return fail(
-        ErrorCode::invalid_argument,
-        fmt::format("--jobs {} is for one process, and mpirun started several; leave it out and start more processes", a.options.jobs));
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("--jobs {} is for one process, but mpirun started several; omit it and start more processes", a.options.jobs));
   }
   return {};
 }
@@ -88,24 +87,25 @@ ExitCode run(GenerateArguments& a) {
 void add_generate(CLI::App& sub, Command& command) {
   auto a = std::make_shared<GenerateArguments>();
   a->given = &sub;
-  CLI::Option* ops = sub.add_option("--ops", a->options.operators,
-                                    "operators and constants, as matmul,add,concat; none: go on with the job in the folder --out")
-                         ->delimiter(',');
+  CLI::Option* ops =
+      sub.add_option("--ops", a->options.operators,
+                     "operators and constants: matmul,add,concat; default: those of the job in the folder --out, which continues")
+          ->delimiter(',');
   sub.add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
-  sub.add_option("--max-ops", a->options.max_operators, "operators in a graph, at most")->capture_default_str();
-  sub.add_option("--inputs", a->options.inputs, "inputs of the main type of data; by default one more than operators, at most 4");
-  sub.add_flag("--no-pairs", a->no_pairs, "no rules of two outputs");
-  sub.add_option("--out", a->options.out, "folder of the results and, in work/, of what a job that was stopped goes on with")->required();
-  sub.add_option("--beside", a->options.beside, "folder of rules that a search has anyway: rewrites that they do are left out");
+  sub.add_option("--max-ops", a->options.max_operators, "largest number of operators in a graph")->capture_default_str();
+  sub.add_option("--inputs", a->options.inputs, "inputs of the main data type; default: one more than --max-ops, at most 4");
+  sub.add_flag("--no-pairs", a->no_pairs, "do not search for rules with two outputs");
+  sub.add_option("--out", a->options.out, "folder of the results; its subfolder work/ holds the state of an interrupted job")->required();
+  sub.add_option("--beside", a->options.beside, "folder of existing rules; rewrites that they perform are left out");
   sub.add_option("--name", a->options.name,
-                 "of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
+                 "name of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
       ->capture_default_str();
-  sub.add_option("--memory", a->memory, "for graphs at a time, as 500MB or 4GiB")->capture_default_str();
+  sub.add_option("--memory", a->memory, "memory for graphs: 500MB, 4GiB")->capture_default_str();
   sub.add_option("--jobs", a->options.jobs,
-                 "threads of one process; 1 under mpirun, where the other processes work and the first hands out")
+                 "threads of one process; must be 1 under mpirun, where the first process gives tasks to the others")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  sub.add_option("--seed", a->options.seed, "of the numbers in fingerprints")->capture_default_str();
+  sub.add_option("--seed", a->options.seed, "seed of the numbers in fingerprints")->capture_default_str();
   sub.footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
                        "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
                        "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));

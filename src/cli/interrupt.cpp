@@ -21,7 +21,8 @@ void handle(int /*signal*/) {
   const CancellationToken& token = token_of_signals();
   if (token.is_finishing()) _exit(kInterrupted);
   token.finish();
-  constexpr std::string_view kSaid = "\nxflow: interrupted: the best result so far is checked and written; again: nothing is written\n";
+  constexpr std::string_view kSaid =
+      "\nxflow: interrupted: checking and writing the best result so far; interrupt again to stop at once and write nothing\n";
   const int before = errno;
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kSaid.data(), kSaid.size());
   errno = before;

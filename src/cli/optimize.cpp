@@ -185,8 +185,8 @@ CLI::Option* with_default(CLI::Option* option) { return option->capture_default_
 
 void add_input_options(CLI::App& sub, OptimizeArguments& a) {
   InputOptions& input = a.options.input;
-  CLI::Option* shape = sub.add_option("--shape", a.shapes, "sizes of a dynamic input: x:1,3,48,192 (again for each)")->take_all();
-  CLI::Option* inputs = sub.add_option("--inputs", input.files, "run on these: .npz, .pb, or a folder of .pb files")->excludes(shape);
+  CLI::Option* shape = sub.add_option("--shape", a.shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
+  CLI::Option* inputs = sub.add_option("--inputs", input.files, "input values: .npz, .pb, or a folder of .pb files")->excludes(shape);
   shape->excludes(inputs);
   for (CLI::Option* option : {shape, inputs, add_allow_external(sub, input.allow_external)}) option->group("Input");
 }
@@ -194,10 +194,10 @@ void add_input_options(CLI::App& sub, OptimizeArguments& a) {
 void add_search_options(CLI::App& sub, OptimizeArguments& a) {
   SearchOptions& search = a.options.search;
   for (CLI::Option* option : {
-           with_default(sub.add_option("--budget", a.budget, "end of the search: 30s, 500ms, 2m, 5000states")),
-           sub.add_option("--time-limit", a.time_limit, "end of the whole run, with the best checked result: 300s, 5m"),
-           sub.add_option("--memory", a.memory, "memory of the whole run: 4GiB, 500MiB"),
-           with_default(sub.add_option("--numbers", a.numerics, "what may change in floating point: exact, rounding, any"))
+           with_default(sub.add_option("--budget", a.budget, "budget of the search: 30s, 500ms, 2m, 5000states")),
+           sub.add_option("--time-limit", a.time_limit, "time limit of the whole run: 300s, 5m"),
+           sub.add_option("--memory", a.memory, "memory limit of the whole run: 4GiB, 500MiB"),
+           with_default(sub.add_option("--numbers", a.numerics, "allowed changes in floating point: exact, rounding, any"))
                ->check(CLI::IsMember({"exact", "rounding", "any"})),
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
            with_default(sub.add_option("--max-growth", a.max_growth, "how much the constants may grow")),
@@ -216,17 +216,17 @@ void add_device_options(CLI::App& sub, OptimizeArguments& a) {
            sub.add_option("--costs", device.cost_database, "file of measured costs, else ~/.cache/xflow/costs.db; '': none"),
            with_default(sub.add_option("--caches", a.caches, "caches when a kernel is timed: auto, warm, 4MiB, 16MiB, 64MiB"))
                ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"})),
-           with_default(sub.add_option("--kernel-budget", a.kernel_budget, "end of timing kernels in the runner: 300s")),
+           with_default(sub.add_option("--kernel-budget", a.kernel_budget, "time limit for timing kernels in the runner: 300s")),
            sub.add_flag("--tf32", device.tf32, "on a GPU, products and convolutions may round to 10 bits"),
-           with_default(sub.add_option("--gpu-workspace", device.gpu_workspace, "bytes for a GPU library's own use")),
+           with_default(sub.add_option("--gpu-workspace", device.gpu_workspace, "workspace of a GPU library, in bytes")),
        })
     option->group("Device");
 }
 
 void add_validation_options(CLI::App& sub, OptimizeArguments& a) {
   for (CLI::Option* option : {
-           sub.add_flag("--no-gate", a.no_gate, "do not run whole models: predict that the result is faster"),
-           with_default(sub.add_option("--measure-budget", a.measure_budget, "end of running whole models: 60s, 500ms")),
+           sub.add_flag("--no-gate", a.no_gate, "do not run whole models; the predicted time decides"),
+           with_default(sub.add_option("--measure-budget", a.measure_budget, "time limit for running whole models: 60s, 500ms")),
        })
     option->group("Validation");
 }
@@ -247,7 +247,7 @@ void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.device.cost_database = default_database();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output, "ONNX model to write: IN's bytes where nothing is gained; - is standard output")->required();
+  sub.add_option("OUT", a->output, "ONNX model to write, a copy of IN if nothing is gained; - is standard output")->required();
   add_input_options(sub, *a);
   add_search_options(sub, *a);
   add_device_options(sub, *a);

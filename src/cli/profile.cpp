@@ -103,12 +103,11 @@ void add_profile(CLI::App& sub, Command& command) {
     one->add_option("--device", a->options.device.name,
                     "device: cpu, cuda:N, or runner; without it the runner if there is one, else this CPU");
     one->add_flag("--tf32", a->options.device.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
-    one->add_option("--gpu-workspace", a->options.device.gpu_workspace, "bytes that a kernel's library may use on a GPU beside its tensors")
-        ->capture_default_str();
+    one->add_option("--gpu-workspace", a->options.device.gpu_workspace, "workspace of a GPU library, in bytes")->capture_default_str();
     one->add_option("--runner", a->options.device.runner, "command of a program that runs models (docs/runner.md)");
-    one->add_option("--caches", a->caches,
-                    "what the caches of this CPU hold when a kernel is timed: warm, 4MiB, 16MiB, 64MiB (left after a run through so much); "
-                    "auto: as it fits to the largest model")
+    one->add_option(
+           "--caches", a->caches,
+           "CPU caches when a kernel is timed: warm, or after 4MiB, 16MiB or 64MiB of other data; auto: by the size of the largest model")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
     one->add_option("--threads", a->options.device.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
@@ -119,16 +118,16 @@ void add_profile(CLI::App& sub, Command& command) {
   CLI::App* recording = add("record", "Time the kernels of models and of their rewrites", record);
   device(recording);
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
-  recording->add_option("--states", a->states, "how many rewritten graphs of each model are costed")->capture_default_str();
+  recording->add_option("--states", a->states, "number of graphs costed for each model")->capture_default_str();
   add_allow_external(*recording, a->options.input.allow_external);
-  costs(recording, "file of measured costs: what it holds is not timed again, and goes into the profile");
+  costs(recording, "file of measured costs; its kernels are not timed again and become part of the profile");
   out(recording);
-  file(add("show", "Say what a profile holds", show));
+  file(add("show", "Show the contents of a profile", show));
   file(add("check", "Fit the model on four fifths of the kernels and predict the rest", check));
-  CLI::App* merging = add("merge", "Join profiles of one device; the times with less interference stay", merge);
+  CLI::App* merging = add("merge", "Merge profiles of one device; keep the times with less interference", merge);
   merging->add_option("FILES", a->others, "profiles")->required()->expected(2, -1);
   out(merging);
-  CLI::App* exporting = add("export", "Write what a file of measured costs holds for a device", export_costs);
+  CLI::App* exporting = add("export", "Write the measured costs of a device as a profile", export_costs);
   device(exporting);
   costs(exporting, "file of measured costs")->required();
   out(exporting);

@@ -28,7 +28,7 @@ Result<RuleSet> means_of(const DeriveArguments& a, const RuleSelection& selected
 }
 
 std::string why_not_derived(const Derivation& found, const DeriveLimits& limits) {
-  if (found.complete) return "nothing more can be applied";
+  if (found.complete) return "no more rules apply";
   return fmt::format("{} round{} and {} terms were not enough", limits.rounds, limits.rounds == 1 ? "" : "s", limits.terms);
 }
 
@@ -72,9 +72,10 @@ ExitCode derive_one(const DeriveArguments& a) {
 void add_rules_derive(CLI::App& sub, Command& command) {
   auto a = std::make_shared<DeriveArguments>();
   sub.add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
-  sub.add_option("--by", a->by, "files, folders or names of rules that may be used; none: the others of the files, or the shipped rules");
+  sub.add_option("--by", a->by,
+                 "files, folders or names of rules to derive from; default: the other rules of the files, or the shipped rules");
   add_derive_limits(sub, a->limits);
-  sub.add_flag("--from-source", a->from_source, "begin with the source alone, as a search does: the target has to be found");
+  sub.add_flag("--from-source", a->from_source, "start from the source alone, as a search does, and look for the target");
   sub.footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
                        "xflow rules derive my.rules --rounds 8 --terms 10000"}));
   sub.callback([a, &command] { command.run = [a] { return derive_one(*a); }; });

@@ -43,7 +43,7 @@ ExitCode run(const MinimizeArguments& a) {
 void add_rules_minimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<MinimizeArguments>();
   sub.add_option("DIR", a->folder, "folder of *.rules files, or one file")->required();
-  sub.add_option("--out", a->out, "write the rules that are kept to this file");
+  sub.add_option("--out", a->out, "write the kept rules to this file");
   add_derive_limits(sub, a->limits);
   sub.footer(examples({"xflow rules minimize my-rules", "xflow rules minimize my-rules --out fewer.rules"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });

@@ -22,7 +22,7 @@ ExitCode renew(const Renewal& a) {
 void add_rules_renew(CLI::App& sub, Command& command) {
   auto a = std::make_shared<Renewal>();
   sub.add_option("FOLDER", a->folder, "folder of *.rules files")->required();
-  sub.add_option("--jobs", a->jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub.add_option("--jobs", a->jobs, "number of rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   sub.footer(examples({"xflow rules renew my-rules --jobs 2"}));
   sub.callback([a, &command] { command.run = [a] { return renew(*a); }; });
 }

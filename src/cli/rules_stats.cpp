@@ -96,9 +96,9 @@ ExitCode stats(const StatsArguments& a) {
 
 void add_rules_stats(CLI::App& sub, Command& command) {
   auto a = std::make_shared<StatsArguments>();
-  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; none: the shipped rules");
-  sub.add_flag("--derive", a->derive, "also how many are derived by the others, which takes longer");
-  sub.add_flag("--json", a->json, "the same as JSON");
+  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; default: the shipped rules");
+  sub.add_flag("--derive", a->derive, "also count the rules that the others derive (slower)");
+  sub.add_flag("--json", a->json, "print JSON");
   add_derive_limits(sub, a->limits);
   sub.footer(examples({"xflow rules stats", "xflow rules stats my-rules --derive"}));
   sub.callback([a, &command] { command.run = [a] { return stats(*a); }; });

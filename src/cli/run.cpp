@@ -58,7 +58,7 @@ ExitCode report(const Error& error) {
 }
 
 CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
-  return sub.add_option("--allow-external", folders, "folder that may hold external data too (docs/files.md)")
+  return sub.add_option("--allow-external", folders, "folder from which external data is read too (docs/files.md)")
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->take_all();

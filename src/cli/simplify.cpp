@@ -50,12 +50,11 @@ void add_simplify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SimplifyArguments>();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
   sub.add_option("OUT", a->output,
-                 "ONNX model to write; the bytes of IN where there is nothing to clean up; - is standard output, and the report then goes "
-                 "to stderr")
+                 "ONNX model to write, a copy of IN if there is nothing to clean up; - is standard output, and the report goes to stderr")
       ->required();
-  sub.add_option("--numbers", a->numerics,
-                 "what may change in floating point: exact (no bit), rounding (constants are folded, batch normalisation becomes part of "
-                 "weights)")
+  sub.add_option(
+         "--numbers", a->numerics,
+         "allowed changes in floating point: exact (none), rounding (constants are folded, batch normalisation is merged into weights)")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding"}));
   sub.add_option("--max-growth", a->options.max_growth, "how much the model may grow by stored constants, as a factor of its size")
@@ -63,11 +62,10 @@ void add_simplify(CLI::App& sub, Command& command) {
       ->check(CLI::NonNegativeNumber);
   sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
-  sub.add_option("--time-limit", a->time_limit,
-                 "when the run ends, with what was cleaned up by then: 300s, 500ms, 5m; without it 5 minutes");
+  sub.add_option("--time-limit", a->time_limit, "time limit: 300s, 500ms, 5m; the clean-ups made by then are written; default: 5 minutes");
   add_allow_external(sub, a->options.allow_external);
   add_save_as_external_data(sub, a->options.save_as_external_data);
-  sub.add_option("--report", a->report, "also write the report as JSON to this file, which is neither IN nor OUT");
+  sub.add_option("--report", a->report, "also write the report as JSON to this file");
   sub.footer(examples({"xflow simplify model.onnx smaller.onnx", "xflow simplify model.onnx smaller.onnx --numbers exact"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }

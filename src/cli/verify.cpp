@@ -163,16 +163,17 @@ ExitCode run(VerifyArguments& a) {
 
 void add_verify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<VerifyArguments>();
-  sub.add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules: of the files, else of shipped ones")
+  sub.add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules (of the files, else of the shipped rules)")
       ->required();
-  sub.add_option("--jobs", a->options.jobs, "rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub.add_flag("--no-records", a->no_records, "decide rules again that have a proof record (NAME.proofs beside NAME.rules)");
-  sub.add_option("--timeout", a->timeout, "stop deciding a rule after this time, as 5s, 500ms or 2m; its verdict is 'timeout'");
-  sub.add_flag("--json", a->json, "all that was found, as JSON");
-  CLI::Option* explain = sub.add_flag("--explain", a->explain, "of one rule: what both sides compute, why it is equal, what that assumes");
-  CLI::Option* infer = sub.add_flag("--infer-guards", a->infer, "of one rule: the weakest guards under which it is proved");
+  sub.add_option("--jobs", a->options.jobs, "number of rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
+  sub.add_flag("--no-records", a->no_records, "ignore proof records (NAME.proofs beside NAME.rules) and decide all rules");
+  sub.add_option("--timeout", a->timeout, "time limit of a rule: 5s, 500ms, 2m; the verdict is then 'timeout'");
+  sub.add_flag("--json", a->json, "print JSON with all details");
+  CLI::Option* explain =
+      sub.add_flag("--explain", a->explain, "explain one rule: what both sides compute, why they are equal, and the assumptions");
+  CLI::Option* infer = sub.add_flag("--infer-guards", a->infer, "find the weakest guards under which one rule is proved");
   infer->excludes(explain);
-  sub.add_option("--replay", a->replay, "of one rule: evaluate a counterexample, given as text or in a file")
+  sub.add_option("--replay", a->replay, "evaluate a counterexample of one rule, given as text or in a file")
       ->excludes(explain)
       ->excludes(infer);
   sub.footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",

@@ -27,7 +27,7 @@ std::string ModelInfo::to_text() const {
   for (const std::string& file : external_files) line("external", file);
   for (const auto& [key, value] : metadata) line("metadata", fmt::format("{} = {}", key, value));
   counted("operators", operators);
-  if (!opaque.empty()) counted("not crossed", opaque);
+  if (!opaque.empty()) counted("opaque operators", opaque);
   return text;
 }
 

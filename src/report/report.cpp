@@ -49,9 +49,9 @@ void describe(const GateReport& run, const Line& line) {
   }
   for (const std::string& later : run.later) line("", "searched again: " + later);
   if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
-  for (const std::string& other : run.others) line("", "another result: " + other);
+  for (const std::string& other : run.others) line("", "rejected result: " + other);
   if (run.share_not_run > 0)
-    line("", fmt::format("{:.2g} % of the operations could not be run here: what is between them was, on values drawn for it",
+    line("", fmt::format("{:.2g} % of the operations could not run here; the parts between them ran on random values",
                          100 * run.share_not_run));
   line("", fmt::format("{}, {}; {:.1f} s", run.device, to_string(run.clock), run.time.count()));
 }
@@ -107,11 +107,11 @@ std::string text_of(const BodyReport& body) {
 // The rows about the sizes that costs and runs assume.
 template <typename Line>
 void describe(const SizesReport& report, const Line& line) {
-  const std::string because = report.refused.empty() ? "" : fmt::format(", as the model does not take 128 ({})", report.refused);
+  const std::string because = report.refused.empty() ? "" : fmt::format(", because the model does not accept 128 ({})", report.refused);
   for (const std::string& assumed : report.assumed)
     line("sizes", fmt::format("{} assumed for costs and runs{}; give others with option 'shapes'", assumed, because));
   for (const std::string& assumed : report.assumed_inner)
-    line("sizes", assumed + " assumed for costs and runs; nothing tells them before a run");
+    line("sizes", assumed + " assumed for costs and runs; they are not known before a run");
   for (const std::string& contradiction : report.contradictions) line("warning", contradiction + ": no rewrite relies on it");
 }
 
@@ -123,23 +123,22 @@ void describe(const KernelReport& report, const Line& line) {
   } else {
     line("kernels", fmt::format("{} measured in {:.1f} s, {} known", report.measured, report.time.count(), report.known));
   }
-  if (report.refused > 0) line("", fmt::format("{} of them cannot run there: the search does without", report.refused));
+  if (report.refused > 0) line("", fmt::format("{} of them cannot run there and are not used", report.refused));
   if (report.failed > 0) {
-    line("warning", fmt::format("{} could not be timed for now, which the next run tries again: {}",
+    line("warning", fmt::format("{} could not be timed, and the next run tries again: {}",
                                 report.failed == 1 ? "1 kernel" : fmt::format("{} kernels", report.failed), report.failure));
   }
-  if (report.device_bytes > 0) line("", fmt::format("{} of the device's memory were in use at most", bytes_text(report.device_bytes)));
+  if (report.device_bytes > 0) line("", fmt::format("at most {} of the device's memory in use", bytes_text(report.device_bytes)));
   if (report.outliers > 0) {
     line("",
-         fmt::format("{} of {} samples were outliers (interrupted, or half as long again as the median)", report.outliers, report.samples));
+         fmt::format("{} of {} samples were outliers (interrupted, or 1.5 times as long as the median)", report.outliers, report.samples));
   }
   if (report.with_interference > 0) {
-    line("", fmt::format("{} of them timed under interference, {} of these measured again", report.with_interference, report.again));
+    line("", fmt::format("{} of them timed under interference, {} measured again", report.with_interference, report.again));
   }
   if (report.provisional > 0) {
     line("warning",
-         fmt::format("something else slowed the machine while {} of {} kernels were timed: their times may be too long, and the next run "
-                     "measures them again",
+         fmt::format("{} of {} kernels were timed under interference: their times may be too long, and the next run measures them again",
                      report.provisional, report.measured + report.known));
   }
 }
@@ -180,7 +179,7 @@ void describe(const std::vector<BodyReport>& bodies, const Line& line) {
       ++left[body.reason];
     }
   }
-  for (const auto& [why, count] : left) line("bodies", fmt::format("{} as {}: {}", count, count == 1 ? "it was" : "they were", why));
+  for (const auto& [why, count] : left) line("bodies", fmt::format("{} unchanged: {}", count, why));
 }
 
 // The table of the rules of the steps, sorted by gain, largest first.
@@ -227,7 +226,7 @@ std::string OptimizeReport::to_text() const {
   line("device", device);
   line("predicted",
        fmt::format("{} -> {} ({:.3f} of the original)", time_text(predicted.before), time_text(predicted.after), ratio(predicted)));
-  line("nodes", fmt::format("{} -> {}, {} of them as they were{}", nodes.before, nodes.after, nodes.kept,
+  line("nodes", fmt::format("{} -> {}, {} unchanged{}", nodes.before, nodes.after, nodes.kept,
                             nodes.merged > 0 ? fmt::format(", {} merged with an equal one", nodes.merged) : ""));
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);

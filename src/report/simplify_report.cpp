@@ -12,7 +12,7 @@ std::string SimplifyReport::to_text() const {
   const auto line = [&](std::string_view label, const std::string& value) {
     text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
   };
-  line("nodes", fmt::format("{} -> {}, {} of them as they were", nodes_before, nodes_after, nodes_kept));
+  line("nodes", fmt::format("{} -> {}, {} unchanged", nodes_before, nodes_after, nodes_kept));
   line("stored", fmt::format("{} B -> {} B", stored_bytes_before, stored_bytes_after));
   for (const std::string& nodes : opaque) line("opaque", nodes);
   if (!rules.empty()) {

@@ -92,7 +92,7 @@ class Bodies(ProgramTest):
         if improved:
             self.assertRegex(text, rf"(?m)^body        {re.escape(place)}, {runs} runs?: .* -> .* for one, \d+ -> \d+ nodes$")
         else:
-            self.assertIn(f"\nbodies      1 as it was: {body['reason']}\n", text)
+            self.assertIn(f"\nbodies      1 unchanged: {body['reason']}\n", text)
         return report, body
 
     def check_result(self, model):

@@ -249,7 +249,7 @@ class Optimizing(ProgramTest):
         self.write("m.onnx", model_of(nodes, [float_info("x", ["n", 1, "samples"])], [float_info("y", None)], [kernel]))
         self.assertRegex(
             self.optimize("m.onnx"),
-            r"(?m)^sizes +x: \[1, 1, 512\] assumed for costs and runs, as the model does not take 128 \(conv: expected .*\); give others with --shape$",
+            r"(?m)^sizes +x: \[1, 1, 512\] assumed for costs and runs, because the model does not accept 128 \(conv: expected .*\); give others with --shape$",
         )
         message = r"\Axflow: the model does not take x: \[1, 1, 100\]: conv: expected [^\n]*\n\Z"
         run = self.run_program("optimize", "m.onnx", "new.onnx", "--shape", "x:1,1,100")

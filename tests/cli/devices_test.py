@@ -29,7 +29,7 @@ class Devices(unittest.TestCase):
     def test_compute_what_the_reference_does(self):
         run = subprocess.run([PROGRAM, "devices", "--check", "cpu"], capture_output=True, text=True, check=False)
         self.assertEqual((0, ""), (run.returncode, run.stderr))
-        self.assertRegex(run.stdout, r"\Acpu        4 graphs compute what the reference does, in \d+ values\n\Z")
+        self.assertRegex(run.stdout, r"\Acpu        4 graphs agree with the reference in \d+ values\n\Z")
         run = subprocess.run([PROGRAM, "devices", "--check", "abacus"], capture_output=True, text=True, check=False)
         self.assertEqual((3, ""), (run.returncode, run.stdout))
         self.assertEqual("xflow: no device 'abacus'; there are: cpu, cuda:N, profile:FILE, runner\n", run.stderr)

@@ -175,7 +175,7 @@ class Gate(GateTest):
         others = [other for other in report["end_to_end"]["others"] if other not in again]
         for other, ratio in zip(others, [r"1\.3", r"1\.[2-9]"], strict=False):
             self.assertRegex(other, rf"\Ait is slower: {ratio}\d+ of the original's time \[{ratio}\d+, {ratio}\d+\] in 15 pairs\Z")
-            self.assertIn(f"\n            another result: {other}\n", text)
+            self.assertIn(f"\n            rejected result: {other}\n", text)
         self.assertIn(len(others), [1, 2])
         self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
@@ -203,7 +203,7 @@ class Gate(GateTest):
         self.assertEqual([], list(onnx.load(self.folder / "out.onnx").graph.value_info))
         self.assertEqual("", report["end_to_end"]["declared"])
         why = "with the shapes of 1 values declared, where the original is the result without: it is slower: 1."
-        self.assertIn(f"\n            another result: {why}", text)
+        self.assertIn(f"\n            rejected result: {why}", text)
 
     def test_keeps_the_original_where_no_result_is_faster(self):
         reason = r"run from end to end, it is slower: (2\.9|3\.0)\d* of the original's time \[[\d., ]*\] in 15 pairs"
@@ -450,7 +450,7 @@ class OnThisCpu(ProgramTest):
         text, report = self.judge(source)
         self.assertTrue(report["improved"], report["reason"])
         self.assertEqual(0.5, report["end_to_end"]["share_not_run"])
-        self.assertIn("\n            50 % of the operations could not be run here: what is between them was, on values drawn for it\n", text)
+        self.assertIn("\n            50 % of the operations could not run here; the parts between them ran on random values\n", text)
 
 
 class WithoutGate(ProgramTest):

@@ -61,7 +61,7 @@ class WithMpi(Generate):
         self.write("file", "")
         error = "xflow: file/out/work: cannot make the folder: Not a directory\n"
         self.assertEqual((3, "", error), self.mpirun(3, *JOB, "--out", "file/out"))
-        threads = "xflow: --jobs 2 is for one process, and mpirun started several; leave it out and start more processes (see 'xflow generate --help')\n"
+        threads = "xflow: --jobs 2 is for one process, but mpirun started several; omit it and start more processes (see 'xflow generate --help')\n"
         self.assertEqual((64, "", threads), self.mpirun(3, *JOB, "--out", "out", "--jobs", 2))
         memory = ["--memory", "much"]
         alone = self.run_program("generate", *JOB, "--out", "out", *memory)
@@ -78,8 +78,8 @@ class WithMpi(Generate):
     def test_refuses_the_mpirun_of_another_mpi(self):
         command = [program.PROGRAM, "generate", *JOB, "--out", "out"]
         error = (
-            "xflow: started as 4 processes that find 1 of them, so that each would do the whole job; "
-            "use the mpirun of the MPI that this was built with\n"
+            "xflow: mpirun started 4 processes, but each finds only 1; "
+            "use the mpirun of the MPI that xflow was built with\n"
         )
         of_another = {"PMI_SIZE": "4", "OMPI_MCA_plm": "isolated", **ROOT}
         self.assertEqual((3, "", error), self.run_with({"PMI_RANK": "0", **of_another}, *command))
@@ -90,8 +90,8 @@ class WithMpi(Generate):
 class WithoutMpi(Generate):
     def test_refuses_to_do_the_same_in_every_process(self):
         error = (
-            "xflow: started as 4 processes, but built without MPI, so that each would do the whole job; "
-            "start it alone, or install libopenmpi-dev and build it again\n"
+            "xflow: mpirun started 4 processes, but xflow was built without MPI; "
+            "start one process, or install libopenmpi-dev and rebuild xflow\n"
         )
         command = [program.PROGRAM, "generate", *JOB, "--out", "out"]
         for name in ["OMPI_COMM_WORLD", "PMI"]:

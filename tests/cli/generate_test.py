@@ -83,7 +83,7 @@ class Errors(GenerateTest):
 
     def test_ask_for_operators(self):
         text, status = self.error("--out", "out")
-        self.assertTrue(text.startswith("xflow: no operators; name some with --ops or --preset: abs, add, "), text)
+        self.assertTrue(text.startswith("xflow: no operators are given; name some with --ops or --preset: abs, add, "), text)
         self.assertEqual(64, status)
 
     def test_go_on_with_the_job_that_is_there(self):

@@ -420,7 +420,7 @@ class Interruption(LimitsTest):
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate()
         self.assertEqual(0, process.returncode, errors)
-        self.assertIn("xflow: interrupted: the best result so far is checked and written; again: nothing is written\n", errors)
+        self.assertIn("xflow: interrupted: checking and writing the best result so far; interrupt again to stop at once and write nothing\n", errors)
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("interrupted", report["search"]["stop_reason"])
         self.assertTrue((self.folder / "out.onnx").exists())

@@ -217,7 +217,7 @@ left: derived in each of 7 cases by right
 
     def test_says_that_nothing_more_can_be_applied(self):
         self.write("a.rules", "\n".join([LEFT, MATRICES]))
-        expected = "left: not derived: nothing more can be applied\n  B: 6 dimensions; x: [17, 19, 23, 29, 31, 37, 7, 5], a: [5, 11], b: [11, 13]\n"
+        expected = "left: not derived: no more rules apply\n  B: 6 dimensions; x: [17, 19, 23, 29, 31, 37, 7, 5], a: [5, 11], b: [11, 13]\n"
         self.assertEqual(expected, self.negative("derive", "left", "a.rules"))
 
     def test_from_source_has_to_find_the_target(self):
@@ -231,7 +231,7 @@ merge: derived by distribute, undo
     undo: matmul(x, b) = split(matmul(x, concat(a, b, axis: 1)), axis: 1, sizes: [11, 13]).1
 """
         self.assertEqual(expected, self.succeed("rules", "derive", "merge", "a.rules"))
-        expected = "merge: not derived: nothing more can be applied\n  x: [7, 5], a: [5, 11], b: [5, 13]\n"
+        expected = "merge: not derived: no more rules apply\n  x: [7, 5], a: [5, 11], b: [5, 13]\n"
         self.assertEqual(expected, self.negative("derive", "merge", "a.rules", "--from-source"))
         self.write("b.rules", "\n".join([LEFT, MATRICES]))
         self.assertTrue(self.succeed("rules", "derive", "matrices", "b.rules", "--from-source").startswith("matrices: derived by left\n"))

@@ -83,7 +83,7 @@ class Sizes(ProgramTest):
                  helper.make_node("Relu", ["f"], ["y"])]
         text, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)])
         self.assertEqual(report["assumed_inner_sizes"], ["nz of node 'nz' (NonZero): [2, 128]"])
-        self.assertIn("sizes       nz of node 'nz' (NonZero): [2, 128] assumed for costs and runs; nothing tells them before a run\n", text)
+        self.assertIn("sizes       nz of node 'nz' (NonZero): [2, 128] assumed for costs and runs; they are not known before a run\n", text)
 
     def test_what_nothing_tells_is_seen_in_a_run_where_there_is_a_runner(self):
         nodes = [helper.make_node("NonZero", ["x"], ["nz"], name="nz"), helper.make_node("Cast", ["nz"], ["f"], to=TensorProto.FLOAT),

@@ -26,7 +26,7 @@ TEST(Report, SaysHowMuchWasNotRun) {
   OptimizeReport partly = report();
   partly.gate.run = true;
   partly.gate.share_not_run = 1.0 / 3;
-  EXPECT_TRUE(says(partly, "            33 % of the operations could not be run here: what is between them was, on values drawn for it"))
+  EXPECT_TRUE(says(partly, "            33 % of the operations could not run here; the parts between them ran on random values"))
       << partly.to_text();
 }
 
@@ -34,18 +34,16 @@ TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
   OptimizeReport with_interference = report();
   with_interference.kernels.samples = 4000;
   with_interference.kernels.outliers = 12;
-  EXPECT_TRUE(says(with_interference, "            12 of 4000 samples were outliers (interrupted, or half as long again as the median)"))
+  EXPECT_TRUE(says(with_interference, "            12 of 4000 samples were outliers (interrupted, or 1.5 times as long as the median)"))
       << with_interference.to_text();
   with_interference.kernels.with_interference = 7;
   with_interference.kernels.again = 7;
-  EXPECT_TRUE(says(with_interference, "            7 of them timed under interference, 7 of these measured again"))
-      << with_interference.to_text();
+  EXPECT_TRUE(says(with_interference, "            7 of them timed under interference, 7 measured again")) << with_interference.to_text();
   EXPECT_EQ(with_interference.to_text().find("warning"), std::string::npos);
   with_interference.kernels.provisional = 2;
   EXPECT_TRUE(
       says(with_interference,
-           "warning     something else slowed the machine while 2 of 312 kernels were timed: their times may be too long, and the next run "
-           "measures them again"))
+           "warning     2 of 312 kernels were timed under interference: their times may be too long, and the next run measures them again"))
       << with_interference.to_text();
   EXPECT_NE(with_interference.to_json().find(R"("kernels": {
     "measured": 12,
@@ -73,14 +71,15 @@ TEST(Report, SaysWhatCouldNotBeTimedAndHowMuchMemoryItTook) {
   gpu.kernels.failed = 1;
   gpu.kernels.failure = "cannot run k here: the GPU has no 512 MiB left";
   gpu.kernels.device_bytes = 1'500'000'000;
-  EXPECT_TRUE(says(gpu, "            5 of them cannot run there: the search does without")) << gpu.to_text();
+  EXPECT_TRUE(says(gpu, "            5 of them cannot run there and are not used")) << gpu.to_text();
   EXPECT_TRUE(says(gpu,
-                   "warning     1 kernel could not be timed for now, which the next run tries again: cannot run k here: the GPU has no "
+                   "warning     1 kernel could not be timed, and the next run tries again: cannot run k here: the GPU has no "
                    "512 MiB left"))
       << gpu.to_text();
-  EXPECT_TRUE(says(gpu, "            1500.0 MB of the device's memory were in use at most")) << gpu.to_text();
+  EXPECT_TRUE(says(gpu, "            at most 1500.0 MB of the device's memory in use")) << gpu.to_text();
   gpu.kernels.failed = 3;
-  EXPECT_NE(gpu.to_text().find("warning     3 kernels could not be timed for now"), std::string::npos) << gpu.to_text();
+  EXPECT_NE(gpu.to_text().find("warning     3 kernels could not be timed, and the next run tries again"), std::string::npos)
+      << gpu.to_text();
 }
 
 TEST(Report, SaysHowManyKernelsAProfileHeldAndHowManyWereModelled) {

@@ -22,7 +22,7 @@ std::string answer(const Result<std::string>& result) {
 Result<std::string> answered(const std::string& text) {
   if (text.starts_with(kDone)) return text.substr(1);
   const std::size_t end = text.find('\0', 2);
-  if (!text.starts_with(kFailed) || end == std::string::npos) return fail(ErrorCode::internal, "no answer of a process");
+  if (!text.starts_with(kFailed) || end == std::string::npos) return fail(ErrorCode::internal, "a process sent an invalid answer");
   return fail(static_cast<ErrorCode>(text[1]), text.substr(end + 1), text.substr(2, end - 2));
 }
 

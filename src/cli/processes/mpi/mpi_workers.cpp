@@ -64,9 +64,9 @@ Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& wo
   auto messages = std::make_unique<MpiMessages>();
   if (messages->processes() != place.processes) {
     if (place.process != 0) return std::unique_ptr<GeneratorWorkers>();
-    return fail(ErrorCode::unsupported, fmt::format("started as {} processes that find {} of them, so that each would do the whole job; "
-                                                    "use the mpirun of the MPI that this was built with",
-                                                    place.processes, messages->processes()));
+    return fail(ErrorCode::unsupported,
+                fmt::format("mpirun started {} processes, but each finds only {}; use the mpirun of the MPI that xflow was built with",
+                            place.processes, messages->processes()));
   }
   if (messages->process() == 0) return std::unique_ptr<GeneratorWorkers>(std::make_unique<Processes>(std::move(messages)));
   serve(*messages, work);
