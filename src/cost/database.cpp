@@ -260,7 +260,7 @@ struct Database::State {
       close();
       if (warn) {
         warn(fmt::format(
-            "{}: the cost database has schema version {}, this xflow knows up to {}; costs are kept in memory for this run only", path,
+            "{}: the cost database has schema version {}, this xflow supports up to {}; costs are kept in memory for this run only", path,
             found, kSchemaVersion));
       }
       return;

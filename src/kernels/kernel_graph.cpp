@@ -151,7 +151,7 @@ Result<std::vector<ValueId>> base(ir::Arena& arena, GraphMaker& make, const ops:
 }  // namespace
 
 Result<ir::NodeId> operation_of(ir::Arena& arena, const ops::KernelSpec& spec) {
-  const auto none = [&] { return fail(ErrorCode::unsupported, fmt::format("{} is no single operator", ops::to_string(spec))); };
+  const auto none = [&] { return fail(ErrorCode::unsupported, fmt::format("{} is not a single operator", ops::to_string(spec))); };
   if (!spec.function.op) return none();
   const ir::OperatorId op = ops::id_of(*spec.function.op);
   std::vector<ValueId> operands;

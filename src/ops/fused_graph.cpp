@@ -55,7 +55,7 @@ class Parser {
 
  private:
   Unexpected wrong(const std::string& reason) const {
-    return fail(ErrorCode::unsupported, fmt::format("'{}' is no graph of a function: {}", text_, reason));
+    return fail(ErrorCode::unsupported, fmt::format("'{}' is not a graph of a function: {}", text_, reason));
   }
 
   template <typename Part>

@@ -45,8 +45,8 @@ struct FusedGraph {
   std::vector<std::variant<Operand, Number, Apply>> parts;
 };
 
-// Parses the text above. Error::unsupported: "'x;foo' is no graph of a function: no operator or fused
-// function 'foo'".
+// Parses the text above. Error::unsupported: "'x;foo' is not a graph of a function: no operator or
+// fused function 'foo'".
 Result<FusedGraph> parse_fused_graph(std::string_view text);
 
 // The number of operands of the graph: the largest operand number that it reads, plus 1.

@@ -125,7 +125,7 @@ Result<void> export_scale(const Operation& operation, int opset, Exported& expor
   XFLOW_TRY(const std::int64_t axis, known_integer(operation, "axis"));
   XFLOW_TRY(const std::int64_t block, known_integer(operation, "block"));
   if (opset < kFirstWithAxis || (block > 0 && opset < kFirstWithBlocks))
-    return fail(ErrorCode::unsupported, "cannot export a scale that is no scalar in this opset");
+    return fail(ErrorCode::unsupported, "cannot export a scale that is not a scalar in this opset");
   exported.attributes.emplace_back("axis", axis);
   if (block > 0) exported.attributes.emplace_back("block_size", block);
   return {};

@@ -189,7 +189,7 @@ class Checker {
       const auto found = rule_.names.find(declaration.variable);
       const NameKind kind = declaration.list ? NameKind::values : NameKind::value;
       if (found == rule_.names.end() || found->second != kind || defined_.contains(declaration.variable)) {
-        return error(declaration.place, fmt::format("'{}' is no variable of the source", declaration.variable));
+        return error(declaration.place, fmt::format("'{}' is not a variable of the source", declaration.variable));
       }
       if (!seen.insert(declaration.variable).second) {
         return error(declaration.place, fmt::format("'{}' has a type already", declaration.variable));
@@ -259,7 +259,7 @@ class Checker {
         if (kind == ops::AttributeKind::word) continue;
         if (kind == ops::AttributeKind::data_type) {
           if (ir::data_type_from_name(attribute.value.name)) continue;
-          return error(attribute.value.place, fmt::format("'{}' is no data type", attribute.value.name));
+          return error(attribute.value.place, fmt::format("'{}' is not a data type", attribute.value.name));
         }
       }
       XFLOW_CHECK(known_names(attribute.value));
@@ -382,9 +382,9 @@ class Checker {
     const bool variable = std::find(rule_.variables.begin(), rule_.variables.end(), guard.value) != rule_.variables.end();
     if (guard.kind == Guard::Kind::uses_equal) {
       if (bound && (variable || source_defined_.contains(guard.value))) return {};
-      return error(guard.place, fmt::format("'{}' is no value of the source", guard.value));
+      return error(guard.place, fmt::format("'{}' is not a value of the source", guard.value));
     }
-    if (!bound || !variable) return error(guard.place, fmt::format("'{}' is no variable of the source", guard.value));
+    if (!bound || !variable) return error(guard.place, fmt::format("'{}' is not a variable of the source", guard.value));
     if (guard.kind == Guard::Kind::is_scalar && rule_.declaration(guard.value) != nullptr) {
       return error(guard.place, fmt::format("'{}' has a declared type; scalar({}) takes any rank", guard.value, guard.value));
     }

@@ -80,7 +80,7 @@ void list_declared(const GateReport& trial, std::size_t values, const Acceptance
   report.time = trial.time;
   if (!acceptance) {
     report.others.push_back(
-        fmt::format("with the shapes of {} values declared, where the original is the result without: {}", values, acceptance.reason));
+        fmt::format("with the shapes of {} values declared, compared with the result without: {}", values, acceptance.reason));
     return;
   }
   report.declared = fmt::format("{}", values);
@@ -117,7 +117,8 @@ Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>
         if (wider.agrees) continue;
         if (wider.allowed > comparison.allowed) comparison = std::move(wider);
       }
-      return refused(fmt::format("it computes something else there: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]));
+      return refused(
+          fmt::format("its outputs differ from the original's: output '{}' is {} at {}", name_of(i), comparison.reason, sizes[k]));
     }
   }
   return accepted();

@@ -220,7 +220,7 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
   if (c.stop == GateStop::place) {
     std::string again = fmt::format("{:.3f}", fmt::join(c.again, ", "));
     if (c.processor) again += fmt::format(", processor time {:.3f}", fmt::join(c.processor->again, ", "));
-    return fmt::format("it is faster only as it was set up first{}: {}; set up again {}", place, numbers(c), again);
+    return fmt::format("it is faster in the first setup only{}: {}; in other setups {}", place, numbers(c), again);
   }
   if (c.stop == GateStop::unconfirmed)
     return fmt::format("the budget of {:g} s was used up before both could be set up again{}: {}", options.max_seconds, place, numbers(c));

@@ -42,7 +42,7 @@ Result<std::vector<eval::Tensor>> ModelsInRunner::run(std::size_t model, bool is
   std::vector<eval::Tensor> tensors;
   for (const std::string& output : outputs_) {
     const auto found = std::ranges::find(named, output, &NamedTensor::name);
-    if (found == named.end()) return fail(ErrorCode::unsupported, fmt::format("the runner gives no output '{}'", output));
+    if (found == named.end()) return fail(ErrorCode::unsupported, fmt::format("the runner returns no output '{}'", output));
     tensors.push_back(std::move(found->tensor));
   }
   return tensors;

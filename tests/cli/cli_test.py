@@ -202,7 +202,7 @@ class RuleFiles(ProgramTest):
         self.write("wrong.rules", self.WRONG)
         run = self.run_program("rules", "renew", ".")
         self.assertEqual((1, ""), (run.returncode, run.stdout))
-        self.assertRegex(run.stderr, r"\Axflow: \.: every rule has to be proved, but [^\n]*rule sum-is-difference is refuted[^\n]*\n\Z")
+        self.assertRegex(run.stderr, r"\Axflow: \.: every rule must be proved, but [^\n]*rule sum-is-difference is refuted[^\n]*\n\Z")
         self.assertFalse((self.folder / "wrong.proofs").exists())
 
     def test_with_the_record_of_another_rule_are_decided_themselves(self):

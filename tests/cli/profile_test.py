@@ -143,7 +143,7 @@ class Profiles(ProgramTest):
         self.write("m.onnx", transposes())
         self.write("a.xprof", "xflow profile 2\n")
         self.fail_with(3, "no.xprof: cannot read the profile", "optimize", "m.onnx", "out.onnx", "--device", "profile:no.xprof")
-        message = "a.xprof:1: the profile has version 2, this xflow knows up to 1: use a newer xflow"
+        message = "a.xprof:1: the profile has version 2, this xflow supports up to 1: use a newer xflow"
         self.fail_with(2, message, "optimize", "m.onnx", "out.onnx", "--device", "profile:a.xprof")
 
     def test_are_of_devices_that_are_here(self):

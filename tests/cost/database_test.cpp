@@ -406,7 +406,7 @@ TEST_F(DatabaseTest, ANewerSchemaIsLeftAlone) {
   Database database = open(path());
   ASSERT_EQ(warnings.size(), 1U);
   EXPECT_EQ(warnings[0],
-            path() + ": the cost database has schema version 99, this xflow knows up to 3; costs are kept in memory for this run only");
+            path() + ": the cost database has schema version 99, this xflow supports up to 3; costs are kept in memory for this run only");
   EXPECT_FALSE(database.persistent());
 }
 

@@ -68,7 +68,7 @@ TEST(Profile, SaysWhereItIsMalformed) {
   EXPECT_EQ(parse_profile("SQLite format 3", "p").error().text(), "p:1: expected 'xflow profile 1', found 'SQLite format 3'");
   EXPECT_EQ(parse_profile("xflow profile 1x\n", "p").error().text(), "p:1: expected 'xflow profile 1', found 'xflow profile 1x'");
   EXPECT_EQ(parse_profile("xflow profile 2\n", "p").error().text(),
-            "p:1: the profile has version 2, this xflow knows up to 1: use a newer xflow");
+            "p:1: the profile has version 2, this xflow supports up to 1: use a newer xflow");
   EXPECT_EQ(parse_profile("xflow profile 1\ndevice d\nmodel m\nthreads 1\n", "p").error().text(), "p: the profile has no line 'library'");
   EXPECT_EQ(error_of_lines("device gpu\n"), "npu.xprof:7: a second 'device'");
   EXPECT_EQ(error_of_lines("kernels plain\n"),

@@ -211,8 +211,8 @@ TEST(Runner, ThatWritesNonsenseIsEnded) {
     return time.error().message;
   };
   EXPECT_EQ(said("words"), "it wrote text other than an answer to its standard output: 'now I run this m'");
-  EXPECT_EQ(said("json"), "its answer is no JSON object");
-  EXPECT_EQ(said("list"), "its answer is no JSON object");
+  EXPECT_EQ(said("json"), "its answer is not a JSON object");
+  EXPECT_EQ(said("list"), "its answer is not a JSON object");
   EXPECT_EQ(said("time"), "its answer to 'run' has no time in 'nanoseconds'");
   EXPECT_EQ(said("processor"), "its answer to 'run' has something else than a time in 'processor_nanoseconds'");
   EXPECT_EQ(said("long"), "its answer has 3 bytes of text and 1152921504606846976 of data, which is too much");

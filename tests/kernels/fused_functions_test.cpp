@@ -52,7 +52,7 @@ TEST(FusedFunctionKernels, AreErrorsWhereTheirNameIsInNoTable) {
       "cannot run matmul(float32[3,4], float32[4,5]) -> float32[3,5] | swoosh here: 'swoosh' is neither an operator nor a fused function");
   EXPECT_EQ(refusal("pointwise/swish:x;x;sigmoid;mull(float32[3]) -> float32[3]"),
             "cannot run pointwise/swish:x;x;sigmoid;mull(float32[3]) -> float32[3] here: "
-            "'x;x;sigmoid;mull' is no graph of a function: no operator or fused function 'mull'");
+            "'x;x;sigmoid;mull' is not a graph of a function: no operator or fused function 'mull'");
   EXPECT_EQ(refusal("pointwise/relu(float32[3]) -> float32[3] | swish(float32[3])"),
             "cannot run pointwise/relu(float32[3]) -> float32[3] | swish(float32[3]) here: 'swish' has 1 operand, found 2");
 }

@@ -70,14 +70,14 @@ TEST(FusedFunctions, ThatAreNoneAreErrors) {
 
 TEST(FusedGraph, SaysWhatIsWrongWithAText) {
   EXPECT_EQ(error_of("x;x;sigmoid;mul"), "");
-  EXPECT_EQ(error_of("x;swoosh"), "'x;swoosh' is no graph of a function: no operator or fused function 'swoosh'");
-  EXPECT_EQ(error_of("x;mul"), "'x;mul' is no graph of a function: 'mul' has 2 operands");
-  EXPECT_EQ(error_of("x;x"), "'x;x' is no graph of a function: 2 results");
-  EXPECT_EQ(error_of(""), "'' is no graph of a function: no operator or fused function ''");
-  EXPECT_EQ(error_of("x;relu;#1;mul"), "'x;relu;#1;mul' is no graph of a function: nothing before is #1");
-  EXPECT_EQ(error_of("x;elu~one"), "'x;elu~one' is no graph of a function: 'elu~one' has no such attributes");
-  EXPECT_EQ(error_of("x;mish~1"), "'x;mish~1' is no graph of a function: 'mish~1' has no such attributes");
-  EXPECT_EQ(error_of("x;relu;x;sigmoid;#0"), "'x;relu;x;sigmoid;#0' is no graph of a function: 3 results");
+  EXPECT_EQ(error_of("x;swoosh"), "'x;swoosh' is not a graph of a function: no operator or fused function 'swoosh'");
+  EXPECT_EQ(error_of("x;mul"), "'x;mul' is not a graph of a function: 'mul' has 2 operands");
+  EXPECT_EQ(error_of("x;x"), "'x;x' is not a graph of a function: 2 results");
+  EXPECT_EQ(error_of(""), "'' is not a graph of a function: no operator or fused function ''");
+  EXPECT_EQ(error_of("x;relu;#1;mul"), "'x;relu;#1;mul' is not a graph of a function: nothing before is #1");
+  EXPECT_EQ(error_of("x;elu~one"), "'x;elu~one' is not a graph of a function: 'elu~one' has no such attributes");
+  EXPECT_EQ(error_of("x;mish~1"), "'x;mish~1' is not a graph of a function: 'mish~1' has no such attributes");
+  EXPECT_EQ(error_of("x;relu;x;sigmoid;#0"), "'x;relu;x;sigmoid;#0' is not a graph of a function: 3 results");
 }
 
 // "mul(x, sigmoid(x))"

@@ -159,13 +159,13 @@ TEST(RuleErrors, OfNames) {
   EXPECT_EQ(error_of(source + "y = reshape(x, shape: dims(x, 1))\n"),
             "test.rules:5:27: expected 1 argument of dims(x): all dimensions, found 2");
   EXPECT_EQ(error_of(source + "y = reshape(x, shape: shape(x))\n"), "test.rules:5:27: unknown function 'shape'");
-  EXPECT_EQ(error_of(source + "y = x\n  where const(z)\n"), "test.rules:6:9: 'z' is no variable of the source");
+  EXPECT_EQ(error_of(source + "y = x\n  where const(z)\n"), "test.rules:6:9: 'z' is not a variable of the source");
   EXPECT_EQ(error_of(source + "y = x\n  where rank(x)\n"),
             "test.rules:6:16: expected '=', '!=', '<', '<=', '>' or '>=', found the end of the line");
   EXPECT_EQ(error_of(source + "y = x\n  where in_range(x, 0, 3)\n"),
             "test.rules:6:9: expected 'x' to have a declared type of integers, as in x: int64[K]");
   EXPECT_EQ(error_of("rule r\n  with x: [N], z: [N]\n  source y = relu(x)\n  target y = x"),
-            "test.rules:2:16: 'z' is no variable of the source");
+            "test.rules:2:16: 'z' is not a variable of the source");
   EXPECT_EQ(error_of("rule r\n  with x: [N * C]\n  source y = relu(x)\n  target y = x"),
             "test.rules:1:6: dimension 'C' cannot be found from the types of the variables");
   EXPECT_EQ(error_of("rule r\n  source y = relu(x)\n  target y = x\nrule r\n  source y = relu(x)\n  target y = x\n"),

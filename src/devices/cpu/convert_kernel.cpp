@@ -223,7 +223,7 @@ Result<std::unique_ptr<Kernel>> build_half_cast(const ops::KernelSpec& spec, Lay
   const bool cast = spec.is(ops::Op::Cast) && spec.post.empty() && spec.operands.size() == 1;
   const auto converts = [&](DataType from, DataType to) { return spec.operands[0].data_type == from && spec.results[0].data_type == to; };
   if (!cast || !(converts(DataType::float16, DataType::float32) || converts(DataType::float32, DataType::float16))) {
-    return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: it is no cast of halves", ops::to_string(spec)));
+    return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: it is not a cast of half precision", ops::to_string(spec)));
   }
   auto kernel = std::make_unique<HalfCast>(layout);
   XFLOW_CHECK(kernel->prepare(spec));

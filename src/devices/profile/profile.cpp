@@ -111,7 +111,7 @@ class Reader {
     const auto version = rest.number<int>("", 1);
     if (!version || !rest.end()) return line.wrong(fmt::format("expected '{}{}', found '{}'", kFirstLine, kVersion, text.substr(0, 40)));
     if (*version > kVersion)
-      return line.wrong(fmt::format("the profile has version {}, this xflow knows up to {}: use a newer xflow", *version, kVersion));
+      return line.wrong(fmt::format("the profile has version {}, this xflow supports up to {}: use a newer xflow", *version, kVersion));
     return {};
   }
 

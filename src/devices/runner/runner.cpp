@@ -172,10 +172,10 @@ Result<Message> Runner::ask(const std::string& text, std::span<const std::string
     return fail(answer.error());
   }
   const Json json = Json::parse(answer->text, nullptr, false);
-  if (!json.is_object()) return nonsense<Message>("is no JSON object");
+  if (!json.is_object()) return nonsense<Message>("is not a JSON object");
   const auto error = json.find("error");
   if (error == json.end()) return answer;
-  if (!error->is_string()) return nonsense<Message>("has an error that is no text");
+  if (!error->is_string()) return nonsense<Message>("has an error that is not a text");
   std::string said = one_line(error->get<std::string>());
   return fail(ErrorCode::unsupported, said.empty() ? "it gave no reason" : std::move(said));
 }

@@ -152,7 +152,7 @@ class GraphSignatureBuilder {
       if (w == nullptr) return unknown_word(word);
       if (options_.kind == TensorKind::matrix ? w->image : w->matrix)
         return fail(ErrorCode::invalid_argument,
-                    fmt::format("'{}' is no operator on {}", word, options_.kind == TensorKind::matrix ? "matrices" : "images"));
+                    fmt::format("'{}' is not an operator on {}", word, options_.kind == TensorKind::matrix ? "matrices" : "images"));
     }
     u_.kind_ = options_.kind;
     u_.one_ = u_.named("1", {1, 1});

@@ -70,7 +70,7 @@ class ElementBuilder {
       case ExprKind::cast:
         break;
     }
-    return fail(ErrorCode::unsupported, "a cast is no arithmetic of reals");
+    return fail(ErrorCode::unsupported, "a cast is not arithmetic of reals");
   }
 
   static std::vector<FormulaStep> formula_of(const Value& v) {

@@ -332,7 +332,7 @@ class FormWriter {
       const bool is_input = o < signature_.inputs();
       Term term =
           is_input ? leaf_term(o) : constant(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
-      if (source) fail("a side that is an input or a constant is no source");
+      if (source) fail("a side that is an input or a constant cannot be a source");
       statements.push_back({{name_of_output(graph, k)}, std::move(term), {}});
     }
   }

@@ -26,7 +26,7 @@ Result<void> Planner::name_outputs() {
     if (!placed.insert(name).second) continue;
     plan_.taken.insert(name);
     if (!document_.find(GraphId{0}, name)->node)
-      return fail(ErrorCode::unsupported, "cannot replace " + in_quotes(name) + ": it is no node's output");
+      return fail(ErrorCode::unsupported, "cannot replace " + in_quotes(name) + ": it is not the output of a node");
     const ValueId value = graph_.outputs[i];
     const Home& home = plan_.homes.at(value);
     const bool has_own_name = home.kind == Home::Kind::item || (home.kind == Home::Kind::folded && i >= model_.output_count);

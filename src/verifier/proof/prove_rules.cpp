@@ -244,7 +244,7 @@ Result<void> renew_records(const std::string& folder, const Options& options, in
           fmt::format("\n  {}: rule {} is {}", rules::place_text(rules[k].file, rules[k].place), rules[k].name, decisions[k].explanation());
     }
   }
-  if (!failures.empty()) return fail(ErrorCode::not_proved, "every rule has to be proved, but" + failures, folder);
+  if (!failures.empty()) return fail(ErrorCode::not_proved, "every rule must be proved, but" + failures, folder);
   for (const auto& [path, file] : files) XFLOW_CHECK(write_file(path, print(file)));
   return {};
 }
