@@ -75,7 +75,7 @@ void WorkGraph::update_constness(NodeId root) {
     const NodeId id = stack.back();
     stack.pop_back();
     const Node& n = arena_.node(id);
-    if (n.kind != NodeKind::operation || n.is_constant || !has_known_sizes(n.attributes, n.outputs)) continue;
+    if (n.kind != NodeKind::operation || n.at_run || n.is_constant || !has_known_sizes(n.attributes, n.outputs)) continue;
     if (!std::all_of(n.operands.begin(), n.operands.end(), [&](ValueId v) { return arena_.is_constant(v); })) continue;
     if (slot(id).listed) unlist(id);
     journal_.push_back({Kind::constant, number(id), 0, {}, {}});

@@ -44,7 +44,8 @@ class RandomDevice final : public Device {
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     ++measured;
     const double slowdown = slowdowns ? slowdowns(measured) : 0;
-    KernelCost cost{Nanoseconds(times_(spec, random(spec, layout)) * (1 + slowdown)), Nanoseconds(0), 1, layout, layout, tells ? slowdown : 0};
+    KernelCost cost{
+        Nanoseconds(times_(spec, random(spec, layout)) * (1 + slowdown)), Nanoseconds(0), 1, layout, layout, tells ? slowdown : 0};
     if (layout == Layout::any) {  // its layouts are chance too
       constexpr Layout kLayouts[] = {Layout::plain, Layout::channels_last, Layout::blocked8};
       cost.operands = cost.results = kLayouts[static_cast<std::size_t>(3 * random(spec, Layout::plain))];
