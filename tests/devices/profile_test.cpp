@@ -162,7 +162,7 @@ TEST(Calibration, FindsTheRatesThatMadeTheTimes) {
   const ops::KernelSpec unseen = spec_of(matmul(17, 90, 55));
   const auto time = calibration.of_class(class_of(unseen), features_of(unseen));
   ASSERT_TRUE(time);
-  EXPECT_NEAR(time->value / true_time(17, 90, 55), 1, 0.01);
+  EXPECT_NEAR(time->count() / true_time(17, 90, 55), 1, 0.01);
   EXPECT_FALSE(calibration.of_class("convolution float32", features_of(unseen)));
 }
 
@@ -174,7 +174,7 @@ TEST(Calibration, FollowsKernelsNearby) {
   const Calibration calibration(samples_of(profile));
   const auto factor = [&](int m, int k, int n) {
     const ops::KernelSpec spec = spec_of(matmul(m, k, n));
-    return calibration.of_class(class_of(spec), features_of(spec))->value / true_time(m, k, n);
+    return calibration.of_class(class_of(spec), features_of(spec))->count() / true_time(m, k, n);
   };
   EXPECT_GT(factor(40, 66, 100), 1.5);
   EXPECT_LT(factor(40, 210, 100), 1.3);

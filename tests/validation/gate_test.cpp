@@ -32,7 +32,7 @@ class GateMachine : public Executor {
       time += own;
       seconds += own / 1e9;
     }
-    RunTimes times{{time / repeats}, std::nullopt};
+    RunTimes times{Nanoseconds(time / repeats), std::nullopt};
     if (processor_loses > runs[program])
       times.processor =
           Nanoseconds{(program == kCandidate ? processor_ratio : 1) * milliseconds * 2e6 * std::exp(noise * normal_(random_))};
