@@ -55,7 +55,7 @@ Executed execute(cost::cpu::Program& program) {
     program.run(one);
     for (std::size_t i = 0; i < one.size(); ++i) times[i].push_back(one[i].count());
   }
-  for (std::size_t i = 0; i < times.size(); ++i) executed.launches[i] = {median(times[i])};
+  for (std::size_t i = 0; i < times.size(); ++i) executed.launches[i] = Nanoseconds(median(times[i]));
   return executed;
 }
 
