@@ -145,8 +145,8 @@ Result<void> compare_with_reference(Runs& runs, cost::ProgramId program, Lifted&
   eval::Bindings bindings;
   for (const api::NamedInput& input : model.inputs) bindings.emplace(input.value, model.set.tensors.at(std::string(input.name)));
   XFLOW_TRY(const std::vector<eval::Tensor> found, runs.outputs(program, model.model.graph.outputs.size()));
-  XFLOW_TRY(const std::string difference, eval::difference_from_reference(model.arena, model.model.graph, bindings, found));
-  if (!difference.empty()) return fail(ErrorCode::internal, "it differs from the reference: " + difference);
+  XFLOW_TRY(const Acceptance agrees, eval::agree_with_reference(model.arena, model.model.graph, bindings, found));
+  if (!agrees) return fail(ErrorCode::internal, "it differs from the reference: " + agrees.reason);
   return {};
 }
 

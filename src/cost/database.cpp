@@ -100,7 +100,7 @@ class Statement {
 
 }  // namespace
 
-std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t file_system) {
+Acceptance may_be_shared(const std::string& path, std::uint64_t file_system) {
   constexpr std::array<std::pair<std::uint32_t, std::string_view>, 11> kNetworks = {{{0x00006969, "NFS"},
                                                                                      {0x0000517B, "SMB"},
                                                                                      {0xFF534D42, "CIFS"},
@@ -115,12 +115,12 @@ std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t
   for (const auto& [number, name] : kNetworks) {
     // The kernel's type of this number may be signed and wider than 32 bits.
     if ((file_system & 0xFFFFFFFFU) != number) continue;
-    return fmt::format(
+    return refused(fmt::format(
         "{}: the cost database needs shared memory, which a network folder ({}) does not have; costs are kept in memory for this run only; "
         "choose a local file with option 'cost_database'",
-        path, name);
+        path, name));
   }
-  return std::nullopt;
+  return accepted();
 }
 
 struct Database::State {
@@ -242,8 +242,8 @@ struct Database::State {
 #ifdef __linux__
     struct statfs system {};
     if (statfs(folder.empty() ? "." : folder.c_str(), &system) == 0) {
-      if (const auto reason = why_not_shared(path, static_cast<std::uint64_t>(system.f_type))) {
-        if (warn) warn(*reason);
+      if (const Acceptance shared = may_be_shared(path, static_cast<std::uint64_t>(system.f_type)); !shared) {
+        if (warn) warn(shared.reason);
         return;
       }
     }

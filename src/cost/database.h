@@ -74,6 +74,6 @@ class Database {
 
 // Why a database cannot be opened on a file system of this number (of <linux/magic.h>): network file systems
 // have no shared memory between processes. nullopt for other file systems.
-std::optional<std::string> why_not_shared(const std::string& path, std::uint64_t file_system);
+Acceptance may_be_shared(const std::string& path, std::uint64_t file_system);
 
 }  // namespace xflow::cost

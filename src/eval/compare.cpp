@@ -122,17 +122,16 @@ Comparison compare(const Tensor& reference, const Tensor& own, const Tensor& act
   return compare_exactly(reference, actual, *a, f ? *f : *a, *b);
 }
 
-Result<std::string> difference_from_reference(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs,
-                                              std::span<const Tensor> outputs) {
+Result<Acceptance> agree_with_reference(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs, std::span<const Tensor> outputs) {
   Options single;
   single.number = Number::float32;
   XFLOW_TRY(const std::vector<Tensor> reference, evaluate(arena, graph, inputs));
   XFLOW_TRY(const std::vector<Tensor> own, evaluate(arena, graph, inputs, single));
   for (std::size_t k = 0; k < reference.size(); ++k) {
     const Comparison compared = compare(reference[k], own[k], outputs[k]);
-    if (!compared.agrees) return fmt::format("output {}: {}", k, compared.reason);
+    if (!compared.agrees) return refused(fmt::format("output {}: {}", k, compared.reason));
   }
-  return std::string();
+  return accepted();
 }
 
 }  // namespace xflow::eval

@@ -10,6 +10,7 @@
 
 #include "src/eval/evaluate.h"
 #include "src/eval/tensor.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::eval {
 
@@ -39,9 +40,8 @@ struct Comparison {
 // is A's own error. `actual`: B's output.
 Comparison compare(const Tensor& reference, const Tensor& own, const Tensor& actual, const Tolerance& tolerance = {});
 
-// Why the tensors are not the outputs of the graph according to the interpreter: "output 1: 0.5 instead of
-// 0.25 at [0,1] ..."; empty if they are. Errors: those of evaluate.
-Result<std::string> difference_from_reference(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs,
-                                              std::span<const Tensor> outputs);
+// Whether the tensors are the outputs of the graph according to the interpreter: "output 1: 0.5 instead of
+// 0.25 at [0,1] ..." if not. Errors: those of evaluate.
+Result<Acceptance> agree_with_reference(ir::Arena& arena, const ir::Graph& graph, const Bindings& inputs, std::span<const Tensor> outputs);
 
 }  // namespace xflow::eval

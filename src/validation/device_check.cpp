@@ -182,9 +182,9 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
       told.failure = fmt::format("the graph of {}: {}", sample.name, found.error().text());
       return told;
     }
-    XFLOW_TRY(const std::string difference, eval::difference_from_reference(arena, sample.graph, sample.inputs, *found));
-    if (!difference.empty()) {
-      told.failure = fmt::format("the graph of {}: {}", sample.name, difference);
+    XFLOW_TRY(const Acceptance agrees, eval::agree_with_reference(arena, sample.graph, sample.inputs, *found));
+    if (!agrees) {
+      told.failure = fmt::format("the graph of {}: {}", sample.name, agrees.reason);
       return told;
     }
     ++told.graphs;

@@ -256,12 +256,12 @@ TEST_F(DatabaseTest, AFileThatCannotBeOpenedGivesAWarning) {
 }
 
 TEST_F(DatabaseTest, IsNotOpenedInNetworkFolders) {
-  EXPECT_EQ(why_not_shared("/net/costs.db", 0x6969),
+  EXPECT_EQ(may_be_shared("/net/costs.db", 0x6969).reason,
             "/net/costs.db: the cost database needs shared memory, which a network folder (NFS) does not have; costs are kept in memory "
             "for this run only; choose a local file with option 'cost_database'");
-  EXPECT_TRUE(why_not_shared("x", 0xFF534D42));
-  EXPECT_TRUE(why_not_shared("x", 0xFFFFFFFFFF534D42));  // as a signed number of 32 bits, widened
-  EXPECT_FALSE(why_not_shared("x", 0xEF53));             // ext4
+  EXPECT_FALSE(may_be_shared("x", 0xFF534D42));
+  EXPECT_FALSE(may_be_shared("x", 0xFFFFFFFFFF534D42));  // as a signed number of 32 bits, widened
+  EXPECT_TRUE(may_be_shared("x", 0xEF53));               // ext4
 }
 
 TEST_F(DatabaseTest, AReadOnlyFileGivesAWarning) {

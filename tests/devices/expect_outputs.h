@@ -18,9 +18,9 @@ void expect_outputs(ir::Arena& arena, const ir::Graph& graph, const eval::Bindin
     ASSERT_TRUE(output) << output.error().text();
     found.push_back(*std::move(output));
   }
-  const auto difference = eval::difference_from_reference(arena, graph, bindings, found);
-  ASSERT_TRUE(difference) << difference.error().text();
-  EXPECT_EQ(*difference, "");
+  const auto agrees = eval::agree_with_reference(arena, graph, bindings, found);
+  ASSERT_TRUE(agrees) << agrees.error().text();
+  EXPECT_EQ(agrees->reason, "");
 }
 
 }  // namespace xflow::testing

@@ -7,6 +7,7 @@
 #include "src/onnx/lift/composition.h"
 #include "src/onnx/lift/mapping_table.h"
 #include "src/ops/operator.h"
+#include "src/support/acceptance.h"
 #include "src/support/printable.h"
 
 namespace xflow::onnx_io {
@@ -20,20 +21,20 @@ bool is_named(const Function& function, const Node& node) {
 }
 
 // Returns the reason not to look for an operator; empty if there is none.
-std::string reason_to_refuse(const Document& document, const ir::Arena& arena, const Node& node, std::span<const ir::ValueId> operands,
-                             std::string_view domain, std::optional<std::int64_t> version) {
-  if (node.has_bodies()) return "it has bodies";
-  if (calls_function(document, node)) return "it calls a local function";
+Acceptance may_lift(const Document& document, const ir::Arena& arena, const Node& node, std::span<const ir::ValueId> operands,
+                    std::string_view domain, std::optional<std::int64_t> version) {
+  if (node.has_bodies()) return refused("it has bodies");
+  if (calls_function(document, node)) return refused("it calls a local function");
   for (const Attribute& attribute : node.attributes) {
     if (attribute.reference.empty()) continue;
-    return "its attribute " + in_quotes(attribute.name) + " is the function's attribute " + in_quotes(attribute.reference);
+    return refused("its attribute " + in_quotes(attribute.name) + " is the function's attribute " + in_quotes(attribute.reference));
   }
-  if (!version) return "no operator set for domain " + in_quotes(domain);
+  if (!version) return refused("no operator set for domain " + in_quotes(domain));
   if (domain.empty() && *version > kNewestOpset)
-    return "opset " + std::to_string(*version) + " is newer than xflow knows (" + std::to_string(kNewestOpset) + ")";
+    return refused("opset " + std::to_string(*version) + " is newer than xflow knows (" + std::to_string(kNewestOpset) + ")");
   const bool is_untyped = std::ranges::any_of(
       operands, [&](ir::ValueId operand) { return !arena.is_absent(operand) && arena.type(operand).data_type == ir::DataType::undefined; });
-  return is_untyped ? "the type of an operand is not known" : std::string();
+  return is_untyped ? refused("the type of an operand is not known") : accepted();
 }
 
 Result<void> covers_outputs(const NodeView& view, std::size_t outputs) {
@@ -47,10 +48,11 @@ Result<std::vector<ir::ValueId>> lift_operator(const Document& document, ir::Are
                                                const std::vector<ir::ValueId>& operands) {
   const std::string_view domain = is_default_domain(node.domain) ? std::string_view() : node.domain;
   const auto version = document.opset(node.graph, domain);
-  std::string reason = reason_to_refuse(document, arena, node, operands, domain, version);
-  if (!reason.empty()) return fail(ErrorCode::unsupported, std::move(reason));
+  const Acceptance lifts = may_lift(document, arena, node, operands, domain, version);
+  if (!lifts) return fail(ErrorCode::unsupported, lifts.reason);
   const int opset = static_cast<int>(*version);
   const NodeView view(document, node, opset, arena, operands);
+  std::string reason;
   bool is_composition = false;
   for (const Composition& composition : compositions()) {
     if (composition.domain != domain || composition.type != node.op_type || !covers(composition.since, composition.until, opset)) continue;
