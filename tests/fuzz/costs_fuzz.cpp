@@ -68,9 +68,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cost::Database database = cost::Database::open(path, device(), warn);
     expect_costs(database);
     cost::DatabaseEntry entry;
-    entry.cost.median = Nanoseconds(5);
+    entry.cost.median = xflow::Nanoseconds(5);
     database.insert(key, entry);
-    database.insert_control(Nanoseconds(3));
+    database.insert_control(xflow::Nanoseconds(3));
     database.flush();
     persistent = database.persistent();
     expect_costs(database);

@@ -93,7 +93,7 @@ void converse(runner::Runner& peer, const std::string& name, const std::string& 
   if (const auto times = peer.run(0, 0, 3); answered(times)) {
     expect(times->time.count() >= 0 && std::isfinite(times->time.count()), "a time is a number that is not negative");
     if (times->processor)
-      expect(times->processor->value >= 0 && std::isfinite(times->processor->value), "a time is a number that is not negative");
+      expect(times->processor->count() >= 0 && std::isfinite(times->processor->count()), "a time is a number that is not negative");
   }
   if (const auto outputs = peer.outputs(0, 0); answered(outputs))
     for (const xflow::cost::NamedTensor& output : *outputs) look_at(output.tensor);

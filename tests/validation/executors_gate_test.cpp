@@ -69,7 +69,7 @@ class ExecutorsGateTest : public xflow::testing::graphs::GraphTest {
 TEST_F(ExecutorsGateTest, TellsTheShorterOfTwoOnThisCpu) {
   const auto device = cpu::open_cpu_device().value();
   GateOptions options;
-  options.sample = {1e5};
+  options.sample = Nanoseconds(1e5);
   expect_tells_the_shorter<cpu::Program, cpu::CpuExecutor>(*device, options);
 }
 
