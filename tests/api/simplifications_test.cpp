@@ -87,7 +87,7 @@ TEST(Simplifications, AreNoGainThatTheGateMeasures) {
   EXPECT_EQ(result->report.reason, result->report.gate.reason);
   EXPECT_EQ(
       result->report.reason.rfind(
-          "only nodes that are equal to others (1), unused (0), copies of constants (0) or compute shapes that are known (0) can go", 0),
+          "only equal nodes (1), unused nodes (0), copies of constants (0) and computations of known shapes (0) can be removed", 0),
       0U)
       << result->report.reason;
 }
