@@ -85,10 +85,9 @@ TEST(Simplifications, AreNoGainThatTheGateMeasures) {
   EXPECT_FALSE(result->report.improved);
   EXPECT_EQ(result->model, model);
   EXPECT_EQ(result->report.reason, result->report.gate.reason);
-  EXPECT_EQ(
-      result->report.reason.rfind(
-          "only equal nodes (1), unused nodes (0), copies of constants (0) and computations of known shapes (0) can be removed", 0),
-      0U)
+  EXPECT_EQ(result->report.reason.rfind(
+                "only equal nodes (1), unused nodes (0), copies of constants (0) and computations of known shapes (0) can be removed", 0),
+            0U)
       << result->report.reason;
 }
 
