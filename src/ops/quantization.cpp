@@ -139,8 +139,11 @@ Result<void> check_scale_along(Typing& typing, const Operation& operation, std::
     return fail(ErrorCode::ill_typed,
                 fmt::format("expected '{}' to be a scalar or a list, found {}", name, ir::to_string(typing.symbols(), scale)));
   }
-  if (scale.shape[0].is_one()) return {};
-  return typing.require_equal(scale.shape[0], size, fmt::format("'{}' to have one element, or one for each position of its axis", name));
+  if (scale.shape[0].is_one() || scale.shape[0] == size) return {};
+  const std::string what = fmt::format("'{}' to have one element, or one for each position of its axis", name);
+  // In a rule both cases count: a list of one element, and one with an element for each position.
+  if (!scale.shape[0].is_constant() || !size.is_constant()) XFLOW_CHECK(typing.broadcast(scale.shape[0], size));
+  return typing.require_equal(scale.shape[0], size, what);
 }
 
 Expr read_scale_along(Builder& builder, const Operation& operation, int operand, const ir::Poly& index) {
