@@ -171,6 +171,10 @@ Result<ir::ValueId> TermBuilder::literal(const ir::Real& value, ir::DataType typ
     XFLOW_TRY(const ir::NodeId node, ops::apply(arena_, typing_, ops::id_of("full"), {}, std::move(attributes)));
     return ir::ValueId{node, 0};
   }
+  const auto number = value.rational();
+  if (!ir::is_floating(type) && (!number || number->denominator() != 1))
+    return fail(ErrorCode::ill_typed,
+                fmt::format("expected an integer as the elements of {}, found {}", ir::name(type), value.to_string()));
   const double element = value.to_double();
   XFLOW_TRY(ir::Constant constant, ir::make_constant(type, {}, std::span(&element, 1)));
   return arena_.constant(std::move(constant));

@@ -31,6 +31,15 @@ TEST(Malformed, ThousandsOfOperatorsAreRefused) {
   EXPECT_NE(said(rule("", text, "x")).find("nested more than 400 deep"), std::string::npos) << said(rule("", text, "x"));
 }
 
+TEST(Malformed, FractionsAreNoIntegers) {
+  // The constant of a model would be rounded to 0.
+  EXPECT_NE(said(rule("x: int8[N]", "relu(x)", "relu(x * (1/2) * 2)")).find("expected an integer as the elements of int8, found 1/2"),
+            std::string::npos)
+      << said(rule("x: int8[N]", "relu(x)", "relu(x * (1/2) * 2)"));
+  EXPECT_EQ(said(rule("x: int8[N]", "relu(x)", "relu(x * 3 - 2 * x)")), "proved");
+  EXPECT_EQ(said(rule("x: float32[N]", "relu(x)", "relu(x * (1/2) * 2)")), "proved");
+}
+
 TEST(Malformed, DeepNestingIsRefused) {
   const std::string deep = std::string(20000, '(') + "x" + std::string(20000, ')');
   EXPECT_NE(said(rule("", deep, "x")).find("nested more than"), std::string::npos);

@@ -20,6 +20,11 @@ struct Full {
     if (!movement::has_arithmetic(type)) {
       return movement::ill_typed(fmt::format("expected a numeric type or boolean, found {}", ir::name(type)));
     }
+    // Rounding it would be another value than the one that proofs speak of.
+    const ir::Real value = operation.attributes.real("value");
+    const auto number = value.rational();
+    if (!ir::is_floating(type) && !value.is_variable() && (!number || number->denominator() != 1))
+      return movement::ill_typed(fmt::format("expected an integer as the elements of {}, found {}", ir::name(type), value.to_string()));
     XFLOW_CHECK(require_elements_at_least(typing, operation.attributes, "shape", 0));
     return one_type(type, operation.attributes.integers("shape"));
   }
