@@ -1,0 +1,191 @@
+// One search: its states, its budgets and its strategies. See search.h.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <queue>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "src/search/improvements.h"
+#include "src/search/search.h"
+#include "src/search/windows.h"
+
+namespace xflow::search {
+
+using cost::Ticks;
+
+inline constexpr StateId kOriginal{0};
+
+// Interned sets of rules.
+class RuleSets {
+ public:
+  enum class Id : std::uint32_t {};  // 0: the empty set
+
+  Id with(Id set, std::string_view rule) {
+    const auto [known, fresh] = larger_.try_emplace({set, rule});
+    if (!fresh) return known->second;
+    std::set<std::string_view> rules = sets_[static_cast<std::size_t>(set)];
+    rules.insert(rule);
+    const auto [same, is_new] = ids_.try_emplace(rules, static_cast<Id>(sets_.size()));
+    if (is_new) sets_.push_back(std::move(rules));
+    return known->second = same->second;
+  }
+  bool contains(Id set, Id part) const {
+    const std::set<std::string_view>& whole = sets_[static_cast<std::size_t>(set)];
+    return std::ranges::includes(whole, sets_[static_cast<std::size_t>(part)]);
+  }
+
+ private:
+  std::vector<std::set<std::string_view>> sets_ = {{}};
+  std::map<std::set<std::string_view>, Id> ids_ = {{{}, Id{}}};
+  std::map<std::pair<Id, std::string_view>, Id> larger_;
+};
+
+// A graph: a rewrite of the graph of another state.
+struct State {
+  StateId parent{};
+  // The rewrite of the parent's graph: candidate `index` at `root`. It is searched for again when the state
+  // is entered, because most states are never entered.
+  ir::NodeId root{};
+  std::uint32_t index = 0;
+  std::string_view rule;
+  RuleSets::Id rules{};  // rules of the whole path
+  Ticks time{};
+  std::uint64_t hash = 0;
+  std::uint64_t bytes = 0;
+};
+
+class Search {
+ public:
+  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
+      : arena_(arena),
+        original_(graph),
+        options_(options),
+        work_(arena, graph, rewriter, follow, {options.admissible, options.excluded}, options.per_operation),
+        start_(now()) {}
+
+  Outcome run();
+
+ private:
+  // The rewrites of a state to expand: all, those its last step affected, or the rest.
+  enum class Part : std::uint8_t { all, near, rest };
+  struct Entry {
+    StateId state{};
+    Part part = Part::all;
+    Ticks time{};
+  };
+  struct Order {
+    // Order: entries with Part::rest last, then by time, then by state.
+    bool operator()(const Entry& a, const Entry& b) const {
+      if ((a.part == Part::rest) != (b.part == Part::rest)) return a.part == Part::rest;
+      return a.time != b.time ? a.time > b.time : a.state > b.state;
+    }
+  };
+  using Visited = std::unordered_map<std::uint64_t, StateId>;  // by hash
+
+  static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
+  bool too_dear(Ticks time) const;
+
+  // --- Budgets ------------------------------------------------------------------------------------------------------------------------
+
+  bool stopped();
+  double used() const;
+  double now() const;
+  double seconds() const { return now() - start_; }
+  void count_state();
+
+  // --- States -------------------------------------------------------------------------------------------------------------------------
+
+  // Moves the workspace to a state. False if a rewrite on the way is no longer possible.
+  bool go_to(StateId target);
+  // Costs the candidate in the current graph unless it is known. False if it is not possible.
+  bool know(Candidate& candidate);
+  const Candidates& candidates(ir::NodeId root);
+  bool is_root(ir::NodeId id) const;
+  // Adds the state after a rewrite of the workspace's state. Clears `is_new` if the graph was visited before.
+  // Returns nothing if the constants exceed max_growth.
+  std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, Visited& visited, bool& is_new);
+  void push(StateId id, Part part) { queue_.push({id, part, states_[index_of(id)].time}); }
+  // Moves to a state that was just made and replaces its predicted time by the time of the graph. False if
+  // the state cannot be entered.
+  bool step_to(StateId id);
+
+  // --- Strategy -----------------------------------------------------------------------------------------------------------------------
+
+  // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
+  // merged operation is split again, and the results can no longer become one.
+  StateId descend(StateId at);
+  // Takes the rewrite that saves most until there is none. After a step, examines only the operations that it
+  // affected.
+  StateId descend_steepest(StateId at);
+  // Bytes of constants that can be added to the graph of a state.
+  std::int64_t room_after(StateId at) const;
+  std::optional<StateId> descend_by_most(StateId at, Improvements& improvements, std::set<std::uint64_t>& failed);
+  // A descent can pass through visited graphs, and through graphs that cost more than the best.
+  std::optional<StateId> descend_by(StateId at, std::uint32_t index, const Candidate& candidate);
+  void expand(const Entry& entry);
+
+  // --- Windows ------------------------------------------------------------------------------------------------------------------------
+
+  // A search inside a window.
+  struct WindowRun {
+    Window order;                    // the operations, in the order of the window
+    std::vector<ir::NodeId> inside;  // the same, ascending
+    std::size_t first_new = 0;       // operations from this number on were made by the search
+    double most_time = 0;            // graphs that cost more are dropped
+    Visited visited;
+    std::priority_queue<Entry, std::vector<Entry>, Order> queue;
+  };
+  // A rewrite of a window, in terms that hold for every window of the same structure.
+  struct TraceStep {
+    std::string_view rule;
+    std::uint32_t index = 0;  // among the candidates at the root
+    bool made = false;        // whether the rewrites made the root
+    std::size_t root = 0;     // if so, its number among the operations made; otherwise its position in the window
+  };
+  using Trace = std::vector<TraceStep>;
+
+  // Searches in windows of the cheapest graph until no window gives a cheaper one.
+  void search_windows();
+  // Searches for a cheaper graph by rewrites of the window's operations and of those that they make. True if there is one.
+  bool search_window(const Window& planned, std::uint64_t most_states, double alpha);
+  void expand_in(WindowRun& run, const Entry& entry);
+  // The rewrites from a state to the cheapest one.
+  Trace trace_of(StateId from, const Window& order, std::size_t first_new) const;
+  // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
+  bool replay(const Trace& trace, const Window& window, std::size_t first_new);
+
+  // --- Result -------------------------------------------------------------------------------------------------------------------------
+
+  void finish();
+  // Describes the cheapest states that save time and of which each avoids a rule of each state chosen before.
+  void find_others();
+  // The workspace's graph and the path to it.
+  Finalist describe();
+
+  ir::Arena& arena_;
+  const ir::Graph& original_;
+  const Options& options_;
+  Workspace work_;
+  const double start_;
+  double reported_ = 0;
+  double max_constant_bytes_ = 0;
+  std::uint64_t jumps_ = 0;  // moves of the workspace by more than one rewrite
+  bool stopped_ = false;
+  Outcome outcome_;
+  std::vector<State> states_;
+  std::vector<StateId> path_;  // from the original to the workspace's state
+  StateId best_ = kOriginal;
+  std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
+  Visited visited_;
+  RuleSets rule_sets_;
+  std::unordered_set<std::uint64_t> finished_windows_;  // signatures of windows without a cheaper graph, in this pass
+  std::unordered_map<std::uint64_t, Trace> traces_;     // of windows with one, by signature
+};
+
+}  // namespace xflow::search

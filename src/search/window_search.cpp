@@ -1,0 +1,142 @@
+// The search inside windows (see windows.h). The whole graph has a cost, but the rewrites are those of one
+// window: independent parts of a graph add up instead of multiplying.
+#include <algorithm>
+#include <array>
+
+#include "src/search/search_run.h"
+#include "src/search/windows.h"
+
+namespace xflow::search {
+
+using ir::NodeId;
+
+namespace {
+
+// One pass over the windows. `alpha` is a factor of options.alpha - 1: a later pass goes on through graphs
+// that cost more.
+struct Pass {
+  std::size_t size;      // operations in a window
+  std::uint64_t states;  // in a window
+  double alpha;
+};
+constexpr std::array kPasses = {Pass{24, 300, 1}, Pass{24, 1'500, 4}, Pass{48, 8'000, 16}};
+
+}  // namespace
+
+void Search::search_windows() {
+  for (const Pass& pass : kPasses) {
+    finished_windows_.clear();
+    traces_.clear();
+    for (bool improved = true; improved && !stopped();) {
+      improved = false;
+      if (!step_to(best_)) return;
+      for (const Window& window : windows_of(work_.graph(), pass.size)) {
+        if (stopped()) return;
+        improved = search_window(window, pass.states, options_.alpha - 1 > 0 ? 1 + (options_.alpha - 1) * pass.alpha : 1) || improved;
+      }
+    }
+  }
+}
+
+bool Search::search_window(const Window& planned, std::uint64_t most_states, double alpha) {
+  const StateId at = best_;
+  if (!step_to(at)) return false;
+  Window window;  // what earlier windows left of it
+  std::ranges::copy_if(planned, std::back_inserter(window), [&](NodeId id) { return is_root(id); });
+  if (window.empty()) return false;
+  const std::uint64_t signature = signature_of(work_.graph(), window);
+  if (finished_windows_.contains(signature)) return false;
+  const std::size_t first_new = work_.graph().arena().size();
+  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(trace->second, window, first_new)) return true;
+
+  WindowRun run{window, {}, first_new, static_cast<double>(states_[index_of(at)].time) * alpha, {}, {}};
+  std::ranges::sort(window);
+  run.inside = std::move(window);
+  run.visited.emplace(states_[index_of(at)].hash, at);
+  run.queue.push({at, Part::all, states_[index_of(at)].time});
+  const std::uint64_t end = outcome_.states + most_states;
+  while (!run.queue.empty() && outcome_.states < end && !stopped()) {
+    const Entry entry = run.queue.top();
+    run.queue.pop();
+    expand_in(run, entry);
+  }
+  if (best_ == at) {
+    if (!stopped()) finished_windows_.insert(signature);
+    return false;
+  }
+  traces_[signature] = trace_of(at, run.order, first_new);
+  return true;
+}
+
+void Search::expand_in(WindowRun& run, const Entry& entry) {
+  if (!step_to(entry.state)) return;
+  if (entry.part != Part::rest) ++outcome_.expanded;
+  const auto is_inside = [&](NodeId id) {
+    return static_cast<std::size_t>(id) >= run.first_new || std::ranges::binary_search(run.inside, id);
+  };
+  std::vector<NodeId> roots;
+  if (entry.part == Part::near && entry.state != kOriginal) {
+    roots = work_.affected();
+    std::erase_if(roots, [&](NodeId id) { return !is_inside(id); });
+  } else {
+    roots = run.inside;
+    for (std::size_t k = run.first_new; k < work_.graph().arena().size(); ++k) roots.push_back(static_cast<NodeId>(k));
+  }
+  std::vector<StateId> made;
+  for (const NodeId root : roots) {
+    if (!is_root(root)) continue;
+    if (!work_.has_candidates(root) && stopped()) break;
+    ++outcome_.looks;
+    const Candidates& list = candidates(root);
+    for (std::uint32_t k = 0; k < list.size(); ++k) {
+      Candidate& candidate = *list[k];
+      const bool was_known = work_.is_known(candidate);
+      if (entry.part == Part::near && was_known) continue;
+      if (stopped()) break;
+      const Ticks before = states_[index_of(entry.state)].time;
+      if (!know(candidate) || static_cast<double>(before + candidate.change) > run.most_time) continue;
+      bool is_new = false;
+      const auto next = add(entry.state, k, candidate, run.visited, is_new);
+      if (!next || !is_new) continue;
+      if (was_known) count_state();
+      made.push_back(*next);
+    }
+  }
+  const auto push = [&](StateId id, Part part) { run.queue.push({id, part, states_[index_of(id)].time}); };
+  if (entry.part == Part::near) push(entry.state, Part::rest);
+  for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
+}
+
+Search::Trace Search::trace_of(StateId from, const Window& order, std::size_t first_new) const {
+  Trace trace;
+  for (StateId id = best_; id != from; id = states_[index_of(id)].parent) {
+    const State& state = states_[index_of(id)];
+    const auto number = static_cast<std::size_t>(state.root);
+    const auto at = std::ranges::find(order, state.root);
+    trace.push_back({state.rule, state.index, number >= first_new,
+                     number >= first_new ? number - first_new : static_cast<std::size_t>(at - order.begin())});
+  }
+  std::ranges::reverse(trace);
+  return trace;
+}
+
+bool Search::replay(const Trace& trace, const Window& window, std::size_t first_new) {
+  const StateId from = best_;
+  StateId at = from;
+  std::unordered_map<std::uint64_t, StateId> visited;
+  for (const TraceStep& step : trace) {
+    if (!step.made && step.root >= window.size()) break;
+    const NodeId root = step.made ? static_cast<NodeId>(first_new + step.root) : window[step.root];
+    if (static_cast<std::size_t>(root) >= work_.graph().arena().size() || !is_root(root) || stopped()) break;
+    const Candidates list = candidates(root);
+    if (step.index >= list.size() || list[step.index]->rewrite.rule != step.rule || !know(*list[step.index])) break;
+    bool is_new = false;
+    const auto next = add(at, step.index, *list[step.index], visited, is_new);
+    if (!next || !step_to(*next)) break;
+    at = *next;
+  }
+  if (best_ == from && at != from) step_to(from);
+  return best_ != from;
+}
+
+}  // namespace xflow::search

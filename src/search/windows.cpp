@@ -1,0 +1,128 @@
+#include "src/search/windows.h"
+
+#include <deque>
+#include <unordered_map>
+
+namespace xflow::search {
+namespace {
+
+using ir::NodeId;
+using ir::NodeKind;
+using ir::ValueId;
+
+bool is_operation(const ir::WorkGraph& graph, NodeId id) {
+  const ir::Node& node = graph.arena().node(id);
+  return graph.contains(id) && !node.is_constant && (node.kind == NodeKind::operation || node.kind == NodeKind::opaque);
+}
+
+// Whether operations that read the same value may be merged: inputs and weights, but not numbers and vectors,
+// which unrelated operations share.
+bool connects(const ir::WorkGraph& graph, ValueId value) {
+  const ir::Arena& arena = graph.arena();
+  if (arena.is_absent(value) || is_operation(graph, value.node)) return false;
+  return !arena.is_constant(value) || arena.type(value).rank() >= 2;
+}
+
+class Grower {
+ public:
+  Grower(const ir::WorkGraph& graph, std::size_t size) : graph_(graph), size_(size) {}
+
+  Window grow(NodeId seed) {
+    Window window;
+    seen_.assign(graph_.arena().size(), false);
+    reach(seed);
+    while (!reached_.empty() && window.size() < size_) {
+      const NodeId id = reached_.front();
+      reached_.pop_front();
+      window.push_back(id);
+      for (const ValueId operand : graph_.arena().node(id).operands) {
+        if (graph_.arena().is_absent(operand)) continue;
+        reach(operand.node);
+        if (connects(graph_, operand)) reach_users(operand.node);
+      }
+      reach_users(id);
+    }
+    reached_.clear();
+    return window;
+  }
+
+ private:
+  void reach(NodeId id) {
+    if (seen_[static_cast<std::size_t>(id)]) return;
+    seen_[static_cast<std::size_t>(id)] = true;
+    if (is_operation(graph_, id)) reached_.push_back(id);
+  }
+  void reach_users(NodeId id) {
+    for (const NodeId user : graph_.users(id)) reach(user);
+  }
+
+  const ir::WorkGraph& graph_;
+  std::size_t size_;
+  std::vector<bool> seen_;
+  std::deque<NodeId> reached_;
+};
+
+class Signature {
+ public:
+  void add(std::uint64_t value) { hash_ = (hash_ ^ value) * 0x9E3779B97F4A7C15ULL + (hash_ >> 29U); }
+  void add(const ir::TensorType& type) {
+    add(static_cast<std::uint64_t>(type.data_type) * 2 + (type.ranked ? 1 : 0));
+    add(type.shape.size());
+    for (const ir::Poly& dim : type.shape) add(dim.hash());
+  }
+  std::uint64_t hash() const { return hash_; }
+
+ private:
+  std::uint64_t hash_ = 0x2545F4914F6CDD1DULL;
+};
+
+}  // namespace
+
+std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size) {
+  std::vector<Window> windows;
+  std::vector<bool> covered(graph.arena().size(), false);
+  Grower grower(graph, size);
+  for (const NodeId id : graph.order()) {
+    if (covered[static_cast<std::size_t>(id)] || !is_operation(graph, id)) continue;
+    Window window = grower.grow(id);
+    const std::size_t core = window.size() < size ? window.size() : (size + 1) / 2;
+    for (std::size_t k = 0; k < core; ++k) covered[static_cast<std::size_t>(window[k])] = true;
+    windows.push_back(std::move(window));
+  }
+  return windows;
+}
+
+std::uint64_t signature_of(const ir::WorkGraph& graph, const Window& window) {
+  const ir::Arena& arena = graph.arena();
+  Signature signature;
+  std::unordered_map<NodeId, std::uint64_t> inside;
+  std::unordered_map<ValueId, std::uint64_t> outside;  // by first use
+  std::unordered_map<ValueId, std::size_t> uses;       // inside
+  for (const NodeId id : window) inside.emplace(id, inside.size());
+  for (const NodeId id : window) {
+    const ir::Node& node = arena.node(id);
+    signature.add(static_cast<std::uint64_t>(node.kind));
+    signature.add(node.kind == NodeKind::operation ? node.local : node.serial);
+    for (const ir::TensorType& output : node.outputs) signature.add(output);
+    for (const ValueId operand : node.operands) {
+      if (const auto at = inside.find(operand.node); at != inside.end()) {
+        signature.add(at->second * 64 + operand.output);
+        ++uses[operand];
+        continue;
+      }
+      const std::uint64_t ordinal = outside.try_emplace(operand, outside.size()).first->second;
+      signature.add(~(ordinal * 4 + (arena.is_absent(operand) ? 2 : arena.is_constant(operand) ? 1 : 0)));
+      if (!arena.is_absent(operand)) signature.add(arena.type(operand));
+    }
+  }
+  for (const NodeId id : window) {
+    for (std::uint32_t k = 0; k < arena.node(id).outputs.size(); ++k) {
+      const ValueId value{id, k};
+      const auto known = uses.find(value);
+      signature.add(graph.use_count(value) > (known == uses.end() ? 0 : known->second) ? 1 : 0);
+    }
+  }
+  return signature.hash();
+}
+
+}  // namespace xflow::search

@@ -1,0 +1,26 @@
+// Windows: connected parts of a graph, of bounded size, that are searched one after the other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "src/ir/work_graph.h"
+
+namespace xflow::search {
+
+// Operations of a graph, each once. The first is the one from which the window was grown.
+using Window = std::vector<ir::NodeId>;
+
+// Windows of at most `size` operations that together contain every operation of the graph. A window grows
+// breadth-first along operands and users, and across inputs and weights that several operations read, so
+// that siblings are in one window. Windows overlap: only the half of a window that was reached first counts
+// as covered. Deterministic.
+std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size);
+
+// A hash of a window's structure: operators, attributes, types, how the operations are connected, and
+// which values are read outside. Constants count by their types alone. Windows of equal structure whose
+// operations are in the same order have equal signatures.
+std::uint64_t signature_of(const ir::WorkGraph& graph, const Window& window);
+
+}  // namespace xflow::search
