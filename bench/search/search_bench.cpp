@@ -2,14 +2,17 @@
 //
 //   bench_search                     parts of a step, and a search of 2,000 states, on graphs of 1,000 operations
 //   bench_search MODEL.onnx...       a search of each model; XFLOW_BENCH_STATES is its budget, 20,000 without it
+//   bench_search --benchmark_filter=case/   small graphs whose cheapest equivalent is known (cases.h)
 //
-// Counters: states a second, seconds to the best graph, predicted time after as a part of that before, peak memory in MB.
+// Counters: states a second, seconds to the best graph, predicted time after as a part of that before, peak memory in MB; of the small
+// graphs states until the best one, and by how much its time is above that of the hand-made optimum, in percent.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <cstdlib>
 
+#include "bench/search/cases.h"
 #include "src/cost/cover.h"
 #include "src/cost/incremental_cost.h"
 #include "src/onnx/document/document.h"
@@ -180,6 +183,43 @@ void search_blocks(benchmark::State& state) {
 }
 BENCHMARK(search_blocks)->Arg(1000)->Unit(benchmark::kMillisecond);
 
+// One search of a small graph, compared with the hand-made optimum.
+void search_case(benchmark::State& state, const bench::NamedCase& which, int size, bool copies_are_free) {
+  search::Outcome outcome;
+  double best = 0;
+  for (auto _ : state) {
+    bench::Case made = which.make(size);
+    const auto device = bench::roofline(copies_are_free);
+    cost::Database database = cost::Database::open("", device->info());
+    cost::CostModel model(*made.arena, *device, database, [](ir::SymbolId) { return std::int64_t{128}; });
+    best = model.cost(made.best)->time.count();
+    search::RuleRewriter rewriter(shipped_rules(), {});
+    search::Options options;
+    const char* states = std::getenv("XFLOW_BENCH_STATES");
+    options.max_states = states == nullptr ? 20'000 : std::strtoull(states, nullptr, 10);
+    outcome = search::search(
+        *made.arena, made.graph, rewriter, [&](const ir::WorkGraph& work) { return model.follow(work); }, options);
+  }
+  state.counters["states"] = static_cast<double>(outcome.states);
+  state.counters["best_states"] = static_cast<double>(outcome.best_states);
+  state.counters["to_best_s"] = outcome.best_seconds;
+  state.counters["saved_%"] = 100 * (outcome.before / outcome.after - 1);
+  state.counters["off_%"] = 100 * (outcome.after.count() / best - 1);
+}
+
+void register_cases() {
+  for (const bench::NamedCase& which : bench::cases()) {
+    for (const int size : which.sizes) {
+      for (const bool free : {true, false}) {
+        const std::string name = "case/" + which.name + "/" + std::to_string(size) + (free ? "/free_copies" : "/fusing");
+        benchmark::RegisterBenchmark(name.c_str(), [&which, size, free](benchmark::State& state) { search_case(state, which, size, free); })
+            ->Unit(benchmark::kMillisecond)
+            ->Iterations(1);
+      }
+    }
+  }
+}
+
 void search_model(benchmark::State& state, const std::string& path) {
   const auto document = onnx_io::Document::open(path);
   if (!document) return state.SkipWithError(document.error().text().c_str());
@@ -195,6 +235,7 @@ void search_model(benchmark::State& state, const std::string& path) {
 
 int main(int argc, char** argv) {
   benchmark::Initialize(&argc, argv);
+  xflow::register_cases();
   for (int k = 1; k < argc; ++k) {
     const std::string path = argv[k];
     benchmark::RegisterBenchmark(path.c_str(), [path](benchmark::State& state) { xflow::search_model(state, path); })

@@ -121,6 +121,21 @@ TEST_F(Toy, IndependentSavingsAreAppliedTogether) {
   EXPECT_LT(outcome.states, 200U);
 }
 
+TEST_F(Toy, IndependentPartsAddUpInsteadOfMultiplying) {
+  // Each part takes two steps that cost time before one that saves it.
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
+  prices = {{'a', 100}, {'b', 101}, {'c', 102}, {'d', 10}, {'e', 100}};
+  const auto states = [&](int parts) {
+    ir::ValueId sum = x;
+    for (int k = 0; k < parts; ++k) sum = pair(sum, chain("eae", chain(std::string(static_cast<std::size_t>(k), 'e'), x)));
+    const Outcome outcome = run(ir::Graph{{sum}});
+    EXPECT_EQ(outcome.steps.size(), 3U * static_cast<std::size_t>(parts));
+    return outcome.best_states;
+  };
+  const std::uint64_t few = states(4);
+  EXPECT_LT(states(32), 16 * few);
+}
+
 TEST_F(Toy, SavingsAlongOneChainAreCarriedOver) {
   rules = {{'a', '.'}, {'b', '.'}};
   const Outcome outcome = run(ir::Graph{{chain("abababc", x)}});
