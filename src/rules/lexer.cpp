@@ -18,7 +18,7 @@ std::string describe(char c) {
 
 class Lexer {
  public:
-  Lexer(std::string_view text, std::string_view file) : text_(text), file_(file) {}
+  Lexer(std::string_view text, std::string_view file, std::span<const std::uint32_t> lines) : text_(text), file_(file), lines_(lines) {}
 
   Result<std::vector<Token>> run() {
     bool line_has_token = false;
@@ -59,7 +59,10 @@ class Lexer {
   }
 
  private:
-  Place place() const { return {line_, static_cast<std::uint32_t>(at_ - line_start_ + 1)}; }
+  Place place() const {
+    const std::uint32_t line = line_ <= lines_.size() ? lines_[line_ - 1] : line_;
+    return {line, static_cast<std::uint32_t>(at_ - line_start_ + 1)};
+  }
   void advance(std::size_t n) { at_ += n; }
   void add(Token::Kind kind, std::string text) { tokens_.push_back({kind, std::move(text), place()}); }
   // True after the word `rule`. Rule names can contain dashes, so they are read as a whole.
@@ -138,6 +141,7 @@ class Lexer {
   std::string_view file_;
   std::vector<Token> tokens_;
   std::size_t at_ = 0;
+  std::span<const std::uint32_t> lines_;
   std::size_t line_start_ = 0;
   std::uint32_t line_ = 1;
   std::size_t depth_ = 0;
@@ -147,6 +151,8 @@ class Lexer {
 
 std::string place_text(std::string_view file, Place place) { return fmt::format("{}:{}:{}", file, place.line, place.column); }
 
-Result<std::vector<Token>> tokenize(std::string_view text, std::string_view file) { return Lexer(text, file).run(); }
+Result<std::vector<Token>> tokenize(std::string_view text, std::string_view file, std::span<const std::uint32_t> lines) {
+  return Lexer(text, file, lines).run();
+}
 
 }  // namespace xflow::rules

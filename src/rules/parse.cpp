@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "src/rules/families.h"
 #include "src/rules/lexer.h"
 #include "src/rules/rule.h"
 #include "src/rules/term_parser.h"
@@ -229,7 +230,8 @@ class RuleParser final : public TermParser {
 }  // namespace
 
 Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file) {
-  XFLOW_TRY(std::vector<Token> tokens, tokenize(text, file));
+  XFLOW_TRY(const ExpandedText expanded, expand_families(text, file));
+  XFLOW_TRY(std::vector<Token> tokens, tokenize(expanded.text, file, expanded.lines));
   XFLOW_TRY(std::vector<Rule> rules, RuleParser(std::move(tokens), file).run());
   std::map<std::string_view, Place> seen;
   for (Rule& rule : rules) {

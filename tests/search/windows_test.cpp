@@ -51,7 +51,7 @@ TEST_F(Windows, SiblingsAreInOne) {
   std::vector<ValueId> outputs;
   outputs.reserve(12);
   for (int k = 0; k < 12; ++k) outputs.push_back(apply(10 + k, {x, y}));
-  EXPECT_EQ(windows(outputs, 12).size(), 1U) << "they read the same inputs";
+  EXPECT_EQ(windows(outputs, 13).size(), 1U) << "they read the same inputs";
 }
 
 TEST_F(Windows, NumbersConnectNothing) {

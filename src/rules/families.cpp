@@ -1,0 +1,171 @@
+#include "src/rules/families.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "src/rules/rule.h"
+
+namespace xflow::rules {
+namespace {
+
+constexpr int kMostParts = 64;
+
+struct Line {
+  std::string_view text;
+  std::uint32_t number = 0;  // from 1
+};
+
+std::vector<Line> lines_of(std::string_view text) {
+  std::vector<Line> lines;
+  for (std::uint32_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    lines.push_back({text.substr(0, end), number});
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+  return lines;
+}
+
+bool begins_rule(std::string_view line) { return line.starts_with("rule "); }
+
+// ' for n in 3..8' at the end of the first line of a family.
+struct Header {
+  std::string_view name;  // "rule split-in-{n}"
+  int from = 0;
+  int to = 0;
+};
+
+std::optional<int> number_in(std::string_view text) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// Nothing for the first line of a rule that is not a family.
+Result<std::optional<Header>> header_of(const Line& line, std::string_view file) {
+  const std::string_view text = line.text.substr(0, line.text.find_last_not_of(" \t\r") + 1);
+  constexpr std::string_view kFor = " for n in ";
+  const std::size_t at = text.find(kFor);
+  const auto wrong = [&](const std::string& message, std::size_t column) {
+    return fail(ErrorCode::syntax, message, place_text(file, {line.number, static_cast<std::uint32_t>(column) + 1}));
+  };
+  if (at == std::string_view::npos) {
+    const std::size_t brace = text.find("{n}");
+    if (brace == std::string_view::npos) return std::optional<Header>();
+    return wrong("expected the numbers of a family, as in 'rule split-in-{n} for n in 3..8'", brace);
+  }
+  const std::string_view range = text.substr(at + kFor.size());
+  const std::size_t dots = range.find("..");
+  const auto from = dots == std::string_view::npos ? std::nullopt : number_in(range.substr(0, dots));
+  const auto to = dots == std::string_view::npos ? std::nullopt : number_in(range.substr(dots + 2));
+  if (!from || !to || *from < 1 || *to < *from || *to > kMostParts)
+    return wrong(fmt::format("expected two numbers from 1 to {}, the smaller one first, as in '3..8'", kMostParts), at + kFor.size());
+  if (text.substr(0, at).find("{n}") == std::string_view::npos) return wrong("the name of a family must contain {n}", at);
+  return std::optional(Header{text.substr(0, at), *from, *to});
+}
+
+std::string replaced(std::string text, std::string_view from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
+  return text;
+}
+
+bool is_part_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
+
+// x{1..n} becomes a list.
+std::string with_lists(std::string text, int n) {
+  constexpr std::string_view kList = "{1..n}";
+  for (std::size_t at = text.find(kList); at != std::string::npos; at = text.find(kList)) {
+    std::size_t begin = at;
+    while (begin > 0 && is_part_of_name(text[begin - 1])) --begin;
+    const std::string name = text.substr(begin, at - begin);
+    std::string list;
+    for (int k = 1; k <= n; ++k) list += fmt::format("{}{}{}", k == 1 ? "" : ", ", name, k);
+    text.replace(begin, at + kList.size() - begin, list);
+  }
+  return text;
+}
+
+// The guards of a line, of which those with {i} stand once for each i.
+std::string with_guards(const std::string& line, int n) {
+  constexpr std::string_view kAnd = " and ";
+  std::string result;
+  for (std::size_t begin = 0; begin <= line.size();) {
+    const std::size_t end = std::min(line.find(kAnd, begin), line.size());
+    std::string guard = line.substr(begin, end - begin);
+    const std::size_t word = guard.find("where ");
+    std::string head;
+    if (word != std::string::npos) {
+      head = guard.substr(0, word + 6);
+      guard = guard.substr(word + 6);
+    }
+    result += begin == 0 ? head : std::string(kAnd) + head;
+    for (int k = 1; k <= (guard.find("{i}") == std::string::npos ? 1 : n); ++k)
+      result += (k == 1 ? "" : std::string(kAnd)) + replaced(guard, "{i}", std::to_string(k));
+    if (end == line.size()) break;
+    begin = end + kAnd.size();
+  }
+  return result;
+}
+
+class Expander {
+ public:
+  void add(std::string_view text, std::uint32_t line) {
+    result_.text += text;
+    result_.text += '\n';
+    result_.lines.push_back(line);
+  }
+
+  void add_member(const Header& header, std::span<const Line> body, std::uint32_t first_line, int n) {
+    const std::string number = std::to_string(n);
+    add(replaced(std::string(header.name), "{n}", number), first_line);
+    bool in_guards = false;
+    for (const Line& line : body) {
+      const std::string text = with_lists(replaced(std::string(line.text), "{n}", number), n);
+      in_guards = in_guards || text.find("where ") != std::string::npos;
+      if (text.find("{i}") == std::string::npos) {
+        add(text, line.number);
+      } else if (in_guards) {
+        add(with_guards(text, n), line.number);
+      } else {
+        for (int k = 1; k <= n; ++k) add(replaced(text, "{i}", std::to_string(k)), line.number);
+      }
+    }
+  }
+
+  ExpandedText take() { return std::move(result_); }
+
+ private:
+  ExpandedText result_;
+};
+
+}  // namespace
+
+Result<ExpandedText> expand_families(std::string_view text, std::string_view file) {
+  const std::vector<Line> lines = lines_of(text);
+  Expander expander;
+  for (std::size_t k = 0; k < lines.size();) {
+    std::optional<Header> header;
+    if (begins_rule(lines[k].text)) {
+      XFLOW_TRY(header, header_of(lines[k], file));
+    }
+    if (!header) {
+      expander.add(lines[k].text, lines[k].number);
+      ++k;
+      continue;
+    }
+    // The body ends before the next rule and its comment.
+    std::size_t end = k + 1;
+    while (end < lines.size() && !begins_rule(lines[end].text) && !lines[end].text.starts_with('#')) ++end;
+    for (int n = header->from; n <= header->to; ++n)
+      expander.add_member(*header, std::span(lines).subspan(k + 1, end - k - 1), lines[k].number, n);
+    k = end;
+  }
+  return expander.take();
+}
+
+}  // namespace xflow::rules
