@@ -9,7 +9,7 @@ TEST_F(TransposedProducts, TakeAnOperandAsItLies) {
   const ValueId x = input("x", {16, dim("M", 64)});
   const ValueId y = transpose(matmul(transpose(x, {1, 0}), weight({16, 24})), {1, 0});
   EXPECT_EQ(search({y}).form, "v1 = matmul([24, 16], x); v1");
-  EXPECT_EQ(count(search({y}, {.without = {"transpose-of-matmul", "matmul-of-transpose"}}).graph, "transpose"), 2U);
+  EXPECT_EQ(count(search({y}, {.without = {"transpose-of-matmul*", "matmul-of-transpose"}}).graph, "transpose"), 2U);
 }
 
 TEST_F(TransposedProducts, TransposeTheSmallerOfOperandAndResult) {

@@ -20,7 +20,7 @@ from evaluation import Scope, Side
 from exact import Exact, simple
 from floats import POLICIES, Floats
 from operators import IllTyped, Tensor
-from rule_text import Parser, RuleError, read_rules
+from rule_text import Parser, RuleError, read_rules, with_members
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
@@ -39,8 +39,23 @@ class Text(unittest.TestCase):
         files = sorted(ROOT.glob("substitutions/*.rules")) + sorted(ROOT.glob("tests/verifier/*/*.rules"))
         rules = [r for f in files for r in read_rules(f.read_text())]
         self.assertGreater(len(rules), 700)
-        text = "".join(f.read_text() for f in files)
+        text = "".join(with_members(f.read_text()) for f in files)
         self.assertEqual(len(rules), sum(line.startswith("rule ") for line in text.splitlines()))
+
+    def test_writes_families_as_their_members(self):
+        family = """rule sums-in-{n} for n in 2..3
+  source
+    y{1..n} = split(x, axis: a, sizes: [s{1..n}])
+    z{i} = y{i} + w{i}
+  target
+    z{i} = w{i} + y{i}
+    y{1..n} = split(x, axis: a, sizes: [s{1..n}])
+  where const(w{i}) and rank(x) <= 5
+"""
+        rules = read_rules(family + "\n# The next one.\nrule plain\n  source\n    y = x + 0\n  target\n    y = x\n")
+        self.assertEqual(["sums-in-2", "sums-in-3", "plain"], [r.name for r in rules])
+        self.assertEqual([1 + 2, 1 + 3], [len(r.source) for r in rules[:2]])
+        self.assertEqual(["w1", "w2", "w3"], [g.value for g in rules[1].guards if g.kind == "const"])
 
     def test_folds_numbers_and_keeps_the_order_of_operators(self):
         read = rule("y = x - 1/2 * 3 - z", types="x: [2 * C + 1, B..]")

@@ -360,8 +360,46 @@ def computed(sign, a, b):
     return a + b if sign == "+" else a - b if sign == "-" else a * b if sign == "*" else a / b
 
 
+FAMILY = re.compile(r"rule (\S*\{n\}\S*) for n in (\d+)\.\.(\d+)\s*$")
+
+
+def member(line, n, in_guards):
+    """The lines that one line of a family is in its member of the number n."""
+    line = line.replace("{n}", str(n))
+    line = re.sub(r"(\w+)\{1\.\.n\}", lambda match: ", ".join(f"{match[1]}{k}" for k in range(1, n + 1)), line)
+    if "{i}" not in line:
+        return [line]
+    if not in_guards:
+        return [line.replace("{i}", str(k)) for k in range(1, n + 1)]
+    head, where, guards = line.rpartition("where ")
+    each = [" and ".join(guard.replace("{i}", str(k)) for k in range(1, n + 1)) if "{i}" in guard else guard
+            for guard in guards.split(" and ")]
+    return [head + where + " and ".join(each)]
+
+
+def with_members(text):
+    """The text with each family of rules written as its members (docs/rules.md, Families)."""
+    result, lines, at = [], text.split("\n"), 0
+    while at < len(lines):
+        family = FAMILY.match(lines[at])
+        end = at + 1
+        if not family:
+            result.append(lines[at])
+        else:
+            while end < len(lines) and not lines[end].startswith(("rule ", "#")):
+                end += 1
+            for n in range(int(family[2]), int(family[3]) + 1):
+                result.append("rule " + family[1].replace("{n}", str(n)))
+                in_guards = False
+                for line in lines[at + 1:end]:
+                    in_guards = in_guards or "where " in line
+                    result += member(line, n, in_guards)
+        at = end
+    return "\n".join(result)
+
+
 def read_rules(text):
-    return Parser(text).rules()
+    return Parser(with_members(text)).rules()
 
 
 def read_guards(texts):

@@ -270,6 +270,9 @@ std::vector<Mutant> changed(std::span<const rules::Rule> parents, std::size_t wa
   };
   std::vector<Place> all;
   for (std::size_t k = 0; k < parents.size(); ++k) {
+    // Of a family one member is enough: the others have the same place.
+    const bool is_member = k > 0 && parents[k].file == parents[k - 1].file && parents[k].place.line == parents[k - 1].place.line;
+    if (is_member) continue;
     std::mt19937_64 random(seed ^ parents[k].hash.words[0]);
     for (std::size_t n = count(parents[k], change); n-- > 0;) all.push_back({random(), k, n});
   }
