@@ -73,8 +73,10 @@ struct SearchOptions {
   std::optional<std::uint64_t> max_states;  // number of graphs costed
   // Graphs that cost more than alpha times the best are dropped. At least 1.
   double alpha = 1.05;
-  // Bytes that all constants together may grow by, as a fraction of the original's. At least 0.
+  // Bytes that all constants together may grow by: this fraction of the original's, or this number, whichever is
+  // more. At least 0.
   double max_growth = 0.05;
+  std::uint64_t max_growth_bytes = std::uint64_t{64} << 10;
   // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule that is
   // not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
   std::vector<std::string> rules;

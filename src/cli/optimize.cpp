@@ -19,6 +19,7 @@
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/option_names.h"
+#include "src/cli/size_text.h"
 
 namespace xflow::cli {
 namespace {
@@ -28,7 +29,7 @@ struct OptimizeArguments {
   std::string output;
   std::vector<std::string> shapes;
   std::string budget = "30s";
-  std::string max_growth = "5%";
+  std::string max_growth = "5%,64KiB";
   std::string measure_budget = "60s";
   std::string kernel_budget = "300s";
   std::string time_limit;
@@ -84,12 +85,24 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
   return {};
 }
 
+// "5%", "0.05", "64KiB", or two of them with a comma: what is not named is 0.
 Result<void> read_growth(std::string_view text, OptimizeOptions& options) {
-  const bool percent = !text.empty() && text.back() == '%';
-  const auto value = number(percent ? text.substr(0, text.size() - 1) : text);
-  if (!value) return bad(fmt::format("growth '{}' is not of the form 5% or 0.05", text));
-  options.search.max_growth = percent ? *value / 100 : *value;
-  return {};
+  options.search.max_growth = 0;
+  options.search.max_growth_bytes = 0;
+  for (std::string_view rest = text;;) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view part = rest.substr(0, comma);
+    const bool percent = !part.empty() && part.back() == '%';
+    if (const auto value = number(percent ? part.substr(0, part.size() - 1) : part)) {
+      options.search.max_growth = percent ? *value / 100 : *value;
+    } else if (const auto bytes = size_of(part)) {
+      options.search.max_growth_bytes = *bytes;
+    } else {
+      return bad(fmt::format("growth '{}' is not of the form 5%, 0.05, 64KiB or 5%,64KiB", text));
+    }
+    if (comma == std::string_view::npos) return {};
+    rest = rest.substr(comma + 1);
+  }
 }
 
 // The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty without
@@ -200,7 +213,7 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
            with_default(sub.add_option("--numbers", a.numerics, "allowed changes in floating point: exact, rounding, any"))
                ->check(CLI::IsMember({"exact", "rounding", "any"})),
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
-           with_default(sub.add_option("--max-growth", a.max_growth, "how much the constants may grow")),
+           with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or both")),
            sub.add_option("--rules", search.rules, "files or folders of rules instead of the built-in ones")->take_all(),
            sub.add_option("--skip", search.skip_rules, "name of a rule not to use")->take_all(),
        })

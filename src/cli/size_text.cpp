@@ -6,7 +6,7 @@
 
 namespace xflow::cli {
 
-Result<std::uint64_t> read_size(std::string_view text) {
+std::optional<std::uint64_t> size_of(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
@@ -22,11 +22,14 @@ Result<std::uint64_t> read_size(std::string_view text) {
                              {"MiB", std::uint64_t{1} << 20},
                              {"GiB", std::uint64_t{1} << 30}};
   for (const Unit& u : kUnits) {
-    if (error != std::errc() || unit != u.name || value > UINT64_MAX / u.bytes) continue;
-    constexpr std::uint64_t kLeast = 1000000;
-    if (value * u.bytes < kLeast) break;
-    return value * u.bytes;
+    if (error == std::errc() && unit == u.name && value <= UINT64_MAX / u.bytes) return value * u.bytes;
   }
+  return std::nullopt;
+}
+
+Result<std::uint64_t> read_size(std::string_view text) {
+  constexpr std::uint64_t kLeast = 1000000;
+  if (const auto size = size_of(text); size && *size >= kLeast) return *size;
   return fail(ErrorCode::invalid_argument, fmt::format("memory '{}' is not of the form 500MB or 4GiB, at least 1MB", text));
 }
 

@@ -59,10 +59,10 @@ void add_run(GateReport& run, const GateReport& later, const Acceptance& accepta
 std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& options, const OptimizeReport& report) {
   OptimizeOptions next = options;
   const auto after = static_cast<double>(report.constant_bytes.after);
-  if (after > 0) {
-    const double most = static_cast<double>(report.constant_bytes.before) * (1 + options.search.max_growth);
-    next.search.max_growth = std::max(0.0, most / after - 1);
-  }
+  const auto before = static_cast<double>(report.constant_bytes.before);
+  if (after > 0) next.search.max_growth = std::max(0.0, before * (1 + options.search.max_growth) / after - 1);
+  const std::uint64_t most = report.constant_bytes.before + options.search.max_growth_bytes;
+  next.search.max_growth_bytes = most > report.constant_bytes.after ? most - report.constant_bytes.after : 0;
   next.validation.max_measure_time -= report.gate.time;
   if (report.gate.run && next.validation.max_measure_time <= Seconds(0)) return std::nullopt;
   if (!next.search.max_states && !next.search.max_time) next.search.max_time = Seconds(kDefaultSeconds);

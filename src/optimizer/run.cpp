@@ -247,6 +247,7 @@ class Optimization {
     search::Options options;
     options.alpha = given.alpha;
     options.max_growth = given.max_growth;
+    options.max_growth_bytes = given.max_growth_bytes;
     if (given.max_states) options.max_states = *given.max_states;
     if (given.max_time) options.max_seconds = given.max_time->count();
     if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;

@@ -21,7 +21,8 @@ Outcome Search::run() {
   outcome_.before = cost::nanoseconds(work_.time());
   outcome_.constant_bytes_before = graph.constant_bytes();
   outcome_.states = 1;
-  max_constant_bytes_ = static_cast<double>(graph.constant_bytes()) * (1 + options_.max_growth);
+  const auto bytes = static_cast<double>(graph.constant_bytes());
+  max_constant_bytes_ = bytes + std::max(bytes * options_.max_growth, static_cast<double>(options_.max_growth_bytes));
   push(kOriginal, Part::all);
   if (!stopped()) descend(kOriginal);
   if (!stopped()) descend_steepest(kOriginal);

@@ -55,6 +55,7 @@ struct Options {
   std::optional<double> max_seconds;     // wall clock
   // Limit on the growth of the bytes of constants (see ir::WorkGraph), as a fraction of the original's.
   double max_growth = 0.05;
+  std::uint64_t max_growth_bytes = 0;  // or by so many bytes, if that is more
   // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
   // operations is better.
   Nanoseconds per_operation{0};

@@ -73,7 +73,7 @@ class WrongCommandLines(ProgramTest):
         for budget in ["", "30", "s", "30h", "-3s", "1e", "30s,x", "99999999999999999999states"]:
             part = budget.split(",")[-1]
             self.fail_with(64, f"budget '{part}' is not of the form 30s, 500ms, 2m or 5000states", *optimize, "--budget", budget)
-        self.fail_with(64, "growth 'much' is not of the form 5% or 0.05", *optimize, "--max-growth", "much")
+        self.fail_with(64, "growth 'much' is not of the form 5%, 0.05, 64KiB or 5%,64KiB", *optimize, "--max-growth", "much")
         self.fail_with(64, "there is no rule 'no-such-rule' to skip", *optimize, "--skip", "no-such-rule")
         self.fail_with(64, "no shipped rule 'no-such-rule'", "show", "no-such-rule")
 

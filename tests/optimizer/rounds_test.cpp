@@ -114,6 +114,10 @@ TEST(Rounds, TogetherGrowNoMoreThanOneMay) {
   EXPECT_NEAR(options_of_next_round(options, first_round())->search.max_growth, 1050.0 / 1040 - 1, 1e-9);
   options.search.max_growth = 0;
   EXPECT_EQ(options_of_next_round(options, first_round())->search.max_growth, 0);
+  options.search.max_growth_bytes = 100;
+  EXPECT_EQ(options_of_next_round(options, first_round())->search.max_growth_bytes, 60U) << "1000 bytes became 1040";
+  options.search.max_growth_bytes = 10;
+  EXPECT_EQ(options_of_next_round(options, first_round())->search.max_growth_bytes, 0U);
 }
 
 }  // namespace

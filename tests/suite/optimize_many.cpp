@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
   OptimizeOptions options;
   options.validation.gate = false;
   options.search.max_states = 300;
+  options.search.max_growth_bytes = 0;  // sizes are compared, and second runs
   for (int k = 1; k + 1 < argc; k += 2) {
     const std::string_view name = argv[k];
     if (name == "--states") {
