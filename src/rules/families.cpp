@@ -31,6 +31,7 @@ std::vector<Line> lines_of(std::string_view text) {
 }
 
 bool begins_rule(std::string_view line) { return line.starts_with("rule "); }
+bool is_comment(const Line& line) { return line.text.starts_with('#'); }
 
 // ' for n in 3..8' at the end of the first line of a family.
 struct Header {
@@ -158,11 +159,17 @@ Result<ExpandedText> expand_families(std::string_view text, std::string_view fil
       ++k;
       continue;
     }
-    // The body ends before the next rule and its comment.
+    // The body ends before the next rule and its comment. The comment of a family is that of each member.
     std::size_t end = k + 1;
-    while (end < lines.size() && !begins_rule(lines[end].text) && !lines[end].text.starts_with('#')) ++end;
-    for (int n = header->from; n <= header->to; ++n)
-      expander.add_member(*header, std::span(lines).subspan(k + 1, end - k - 1), lines[k].number, n);
+    while (end < lines.size() && !begins_rule(lines[end].text) && !is_comment(lines[end])) ++end;
+    std::size_t comment = k;
+    while (comment > 0 && is_comment(lines[comment - 1])) --comment;
+    const std::span all(lines);
+    for (int n = header->from; n <= header->to; ++n) {
+      if (n > header->from)
+        for (const Line& line : all.subspan(comment, k - comment)) expander.add(line.text, line.number);
+      expander.add_member(*header, all.subspan(k + 1, end - k - 1), lines[k].number, n);
+    }
     k = end;
   }
   return expander.take();
