@@ -247,11 +247,55 @@ class Classifier {
     for (const Critical& c : changed) found_.insert(fmt::format("changes the operands of {}", c.name));
   }
 
+  // The elements of an output of the target that can stand where the source has its own. A concatenation that is
+  // split again has elements of the other outputs, too. By the proof, both sides are equal for real numbers at
+  // each position, so an element that depends on a variable which the source's element does not have is not
+  // there. That it depends on the variable is certain if nothing of the variable can cancel.
+  std::vector<ElementId> possible(std::size_t output) const {
+    const std::vector<ElementId>& target = *elements_.target()[output];
+    if (!cancels_nothing()) return target;
+    const std::set<std::string> known = variables_below(*elements_.source()[output]);
+    std::vector<ElementId> result = target;
+    std::erase_if(result, [&](ElementId t) {
+      const ElementId roots[] = {t};
+      const std::set<std::string> variables = variables_below(roots);
+      return std::ranges::any_of(variables, [&](const std::string& v) { return !known.contains(v) && !has_value(v); });
+    });
+    return result.empty() ? target : result;
+  }
+  std::set<std::string> variables_below(std::span<const ElementId> roots) const {
+    std::set<std::string> result;
+    for (const ElementId id : elements_.below(roots, true))
+      if (elements_[id].kind == Element::Kind::variable) result.insert(elements_[id].name);
+    return result;
+  }
+  // True for a variable that a guard requires to be a number.
+  bool has_value(const std::string& variable) const {
+    return std::ranges::any_of(rule_.guards, [&](const Guard& g) { return g.value == variable && g.kind == Guard::Kind::equals_value; });
+  }
+  // True if the target reads each variable once, repeats no element, and only contracts, adds, and applies
+  // functions that increase on the positive numbers: for positive numbers, each element increases with every
+  // number that it is computed from.
+  bool cancels_nothing() const {
+    std::map<std::string, int> reads;
+    const auto plain = [&](const auto& self, const Term& term) -> bool {
+      static const std::set<std::string, std::less<>> kAllowed = {"relu",  "sigmoid", "tanh",      "add",    "concat",
+                                                                  "split", "slice",   "transpose", "reshape"};
+      if (term.kind == Term::Kind::variable) return ++reads[term.name] == 1;
+      if (term.kind != Term::Kind::application) return false;
+      const FloatEffect& effect = float_effect(term.name);
+      const bool contracts = effect.work == FloatWork::accumulates && effect.error == ops::FloatError::contracts;
+      if (!contracts && !kAllowed.contains(term.name)) return false;
+      return std::ranges::all_of(term.operands, [&](const Term& operand) { return self(self, operand); });
+    };
+    return std::ranges::all_of(rule_.target, [&](const Statement& s) { return plain(plain, s.term); });
+  }
+
   void compare_elements() {
     Sizes sizes(elements_);
     const bool comparable = found_.empty();
     for (std::size_t k = 0; k < elements_.source().size(); ++k)
-      if (comparable && !sizes.within(*elements_.target()[k], *elements_.source()[k])) found_.insert("can cancel");
+      if (comparable && !sizes.within(possible(k), *elements_.source()[k])) found_.insert("can cancel");
     for_pairs([&](ElementId s, ElementId t) {
       if (!may_be_equal(elements_, s, t)) return true;
       switch (special_change(elements_, rule_, s, t, Strictness::rounding)) {

@@ -138,6 +138,7 @@ class Search {
     std::vector<ir::NodeId> inside;  // the same, ascending
     std::size_t first_new = 0;       // operations from this number on were made by the search
     double most_time = 0;            // graphs that cost more are dropped
+    StateId best{};                  // the cheapest graph so far
     Visited visited;
     std::priority_queue<Entry, std::vector<Entry>, Order> queue;
   };
@@ -150,15 +151,16 @@ class Search {
   };
   using Trace = std::vector<TraceStep>;
 
-  // Searches in windows of the cheapest graph until no window gives a cheaper one.
+  // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper one.
   void search_windows();
-  // Searches for a cheaper graph by rewrites of the window's operations and of those that they make. True if there is one.
-  bool search_window(const Window& planned, std::uint64_t most_states, double alpha);
+  // Searches for a graph that is cheaper than `base` by rewrites of the window's operations and of those that they make. If there is
+  // one, it is the new base, and the result is true.
+  bool search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha);
   void expand_in(WindowRun& run, const Entry& entry);
-  // The rewrites from a state to the cheapest one.
-  Trace trace_of(StateId from, const Window& order, std::size_t first_new) const;
+  // The rewrites from a state to another one that they made.
+  Trace trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const;
   // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
-  bool replay(const Trace& trace, const Window& window, std::size_t first_new);
+  bool replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new);
 
   // --- Result -------------------------------------------------------------------------------------------------------------------------
 

@@ -24,22 +24,29 @@ constexpr std::array kPasses = {Pass{24, 300, 1}, Pass{24, 1'500, 4}, Pass{48, 8
 }  // namespace
 
 void Search::search_windows() {
+  // A descent may have left the way to the best graph, which cannot be found from its end: the original is a
+  // beginning, too.
+  std::vector<StateId> bases = {best_};
+  if (best_ != kOriginal) bases.push_back(kOriginal);
   for (const Pass& pass : kPasses) {
-    finished_windows_.clear();
-    traces_.clear();
-    for (bool improved = true; improved && !stopped();) {
-      improved = false;
-      if (!step_to(best_)) return;
-      for (const Window& window : windows_of(work_.graph(), pass.size)) {
-        if (stopped()) return;
-        improved = search_window(window, pass.states, options_.alpha - 1 > 0 ? 1 + (options_.alpha - 1) * pass.alpha : 1) || improved;
+    for (StateId& base : bases) {
+      finished_windows_.clear();
+      traces_.clear();
+      for (bool improved = true; improved && !stopped();) {
+        improved = false;
+        if (!step_to(base)) return;
+        for (const Window& window : windows_of(work_.graph(), pass.size)) {
+          if (stopped()) return;
+          const double alpha = 1 + std::max(options_.alpha - 1, 0.0) * pass.alpha;
+          improved = search_window(base, window, pass.states, alpha) || improved;
+        }
       }
     }
   }
 }
 
-bool Search::search_window(const Window& planned, std::uint64_t most_states, double alpha) {
-  const StateId at = best_;
+bool Search::search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha) {
+  const StateId at = base;
   if (!step_to(at)) return false;
   Window window;  // what earlier windows left of it
   std::ranges::copy_if(planned, std::back_inserter(window), [&](NodeId id) { return is_root(id); });
@@ -47,9 +54,9 @@ bool Search::search_window(const Window& planned, std::uint64_t most_states, dou
   const std::uint64_t signature = signature_of(work_.graph(), window);
   if (finished_windows_.contains(signature)) return false;
   const std::size_t first_new = work_.graph().arena().size();
-  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(trace->second, window, first_new)) return true;
+  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(base, trace->second, window, first_new)) return true;
 
-  WindowRun run{window, {}, first_new, static_cast<double>(states_[index_of(at)].time) * alpha, {}, {}};
+  WindowRun run{window, {}, first_new, static_cast<double>(states_[index_of(at)].time) * alpha, at, {}, {}};
   std::ranges::sort(window);
   run.inside = std::move(window);
   run.visited.emplace(states_[index_of(at)].hash, at);
@@ -60,11 +67,12 @@ bool Search::search_window(const Window& planned, std::uint64_t most_states, dou
     run.queue.pop();
     expand_in(run, entry);
   }
-  if (best_ == at) {
+  if (states_[index_of(run.best)].time >= states_[index_of(at)].time) {
     if (!stopped()) finished_windows_.insert(signature);
     return false;
   }
-  traces_[signature] = trace_of(at, run.order, first_new);
+  base = run.best;
+  traces_[signature] = trace_of(at, base, run.order, first_new);
   return true;
 }
 
@@ -99,6 +107,7 @@ void Search::expand_in(WindowRun& run, const Entry& entry) {
       const auto next = add(entry.state, k, candidate, run.visited, is_new);
       if (!next || !is_new) continue;
       if (was_known) count_state();
+      if (states_[index_of(*next)].time < states_[index_of(run.best)].time) run.best = *next;
       made.push_back(*next);
     }
   }
@@ -107,9 +116,9 @@ void Search::expand_in(WindowRun& run, const Entry& entry) {
   for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
 }
 
-Search::Trace Search::trace_of(StateId from, const Window& order, std::size_t first_new) const {
+Search::Trace Search::trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const {
   Trace trace;
-  for (StateId id = best_; id != from; id = states_[index_of(id)].parent) {
+  for (StateId id = to; id != from; id = states_[index_of(id)].parent) {
     const State& state = states_[index_of(id)];
     const auto number = static_cast<std::size_t>(state.root);
     const auto at = std::ranges::find(order, state.root);
@@ -120,8 +129,8 @@ Search::Trace Search::trace_of(StateId from, const Window& order, std::size_t fi
   return trace;
 }
 
-bool Search::replay(const Trace& trace, const Window& window, std::size_t first_new) {
-  const StateId from = best_;
+bool Search::replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new) {
+  const StateId from = base;
   StateId at = from;
   std::unordered_map<std::uint64_t, StateId> visited;
   for (const TraceStep& step : trace) {
@@ -135,8 +144,12 @@ bool Search::replay(const Trace& trace, const Window& window, std::size_t first_
     if (!next || !step_to(*next)) break;
     at = *next;
   }
-  if (best_ == from && at != from) step_to(from);
-  return best_ != from;
+  if (states_[index_of(at)].time < states_[index_of(from)].time) {
+    base = at;
+    return true;
+  }
+  if (at != from) step_to(from);
+  return false;
 }
 
 }  // namespace xflow::search

@@ -171,6 +171,21 @@ TEST(FloatClass, OfSquaresOfDifferencesIsSpecial) {
   EXPECT_NE(class_of_y("(x - z) * (x - z)", "x * x - 2 * x * z + z * z").find("can cancel"), std::string::npos);
 }
 
+// A function of the results of a merged product computes what it computed before, wherever the parts lie.
+TEST(FloatClass, OfMergedAndSplitFunctionsIsRounding) {
+  const std::string with = "  with\n    x: [M, K], a: [K, N], b: [K, P]\n";
+  const std::string source = "    y1 = relu(matmul(x, a))\n    y2 = relu(matmul(x, b))";
+  const auto merged = [](const std::string& left, const std::string& right) {
+    return "    y = relu(matmul(" + left + ", concat(" + right + ", axis: 1)))\n    y1, y2 = split(y, axis: 1, sizes: [N, P])";
+  };
+  EXPECT_EQ(class_of(source, merged("x", "a, b"), with), "rounding: re-associates");
+  // What is read twice may cancel.
+  EXPECT_NE(class_of(source, merged("x", "a + b - b, b"), with).find("can cancel"), std::string::npos);
+  const std::string cancelled =
+      "    y1 = relu(matmul(concat(x, x, x, axis: 1), concat(a, b, neg(b), axis: 0)))\n    y2 = relu(matmul(x, b))";
+  EXPECT_NE(class_of(source, cancelled, "  with\n    x: [M, K], a: [K, N], b: [K, N]\n").find("can cancel"), std::string::npos);
+}
+
 // The results are far below 1 where x is near 0 or far below it, and 1 is not.
 TEST(FloatClass, OfSmallResultsBesideOneIsSpecial) {
   EXPECT_EQ(class_of_y("tanh(x)", "2 * sigmoid(2 * x) - 1"), "special: computes with mul, sigmoid, sub instead of tanh, can cancel");

@@ -250,6 +250,18 @@ TEST_F(RuleMatch, FindsASecondRootAmongTheUsersOfAValue) {
   EXPECT_EQ(graphs[0].outputs[1], op("tanh", {ValueId{split, 1}}));
 }
 
+TEST_F(RuleMatch, FindsASecondRootAboveTheUsersOfAValue) {
+  const std::string rule =
+      "rule r\n  with\n    x: [B.., M, K]\n    a: [K, N]\n    b: [K, P]\n  source\n    y1 = relu(matmul(x, a))\n    y2 = relu(matmul(x, "
+      "b))\n"
+      "  target\n    y = relu(matmul(x, concat(a, b, axis: -1)))\n    y1, y2 = split(y, axis: -1, sizes: [N, P])\n";
+  const ValueId x = input({dim("N"), 7, 5});
+  const ValueId a = constant({5, 3}, 1);
+  const ValueId b = constant({5, 4}, 2);
+  const std::vector<ir::Graph> graphs = rewrites(rule, {op("relu", {op("matmul", {x, a})}), op("relu", {op("matmul", {x, b})})});
+  ASSERT_EQ(graphs.size(), 1U);
+}
+
 TEST_F(RuleMatch, RootsAreDifferentOperations) {
   const ValueId x = input({7, 5});
   EXPECT_TRUE(rewrites(kMerge, {op("matmul", {x, constant({5, 3})})}).empty());
