@@ -14,6 +14,7 @@ namespace xflow::rules {
 namespace {
 
 constexpr int kMostParts = 64;
+constexpr std::string_view kFor = " for n in ";
 
 struct Line {
   std::string_view text;
@@ -50,7 +51,6 @@ std::optional<int> number_in(std::string_view text) {
 // Nothing for the first line of a rule that is not a family.
 Result<std::optional<Header>> header_of(const Line& line, std::string_view file) {
   const std::string_view text = line.text.substr(0, line.text.find_last_not_of(" \t\r") + 1);
-  constexpr std::string_view kFor = " for n in ";
   const std::size_t at = text.find(kFor);
   const auto wrong = [&](const std::string& message, std::size_t column) {
     return fail(ErrorCode::syntax, message, place_text(file, {line.number, static_cast<std::uint32_t>(column) + 1}));
@@ -148,6 +148,10 @@ class Expander {
 
 Result<ExpandedText> expand_families(std::string_view text, std::string_view file) {
   const std::vector<Line> lines = lines_of(text);
+  const bool has_families = std::ranges::any_of(lines, [](const Line& line) {
+    return begins_rule(line.text) && (line.text.find(kFor) != std::string_view::npos || line.text.find("{n}") != std::string_view::npos);
+  });
+  if (!has_families) return ExpandedText{std::string(text), {}};
   Expander expander;
   for (std::size_t k = 0; k < lines.size();) {
     std::optional<Header> header;

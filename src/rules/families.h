@@ -11,7 +11,7 @@
 namespace xflow::rules {
 
 // The text of rules in which each family stands as its members, and the line of the given text (from 1) from
-// which each of its lines comes.
+// which each of its lines comes; no lines if the text has no families and is the given one.
 struct ExpandedText {
   std::string text;
   std::vector<std::uint32_t> lines;
