@@ -183,6 +183,13 @@ def lost(before, after):
     def serialized(values):
         return [value.SerializeToString() for value in values]
 
+    def without_body(function):
+        result = onnx.FunctionProto()
+        result.CopyFrom(function)
+        if function.domain != "decoration":  # nobody calls that one
+            result.ClearField("node")
+        return result.SerializeToString(deterministic=True)
+
     def inputs(model):
         # Before IR version 4 an initializer had to be an input.
         weights = {tensor.name for tensor in model.graph.initializer} if model.ir_version < FIRST_WITH_DEFAULTS else set()
@@ -208,7 +215,8 @@ def lost(before, after):
     for field in ["metadata_props", "training_info"]:
         if serialized(getattr(before, field)) != serialized(getattr(after, field)):
             yield f"metadata: other {field}"
-    if serialized(before.functions) != serialized(after.functions):
+    # Their bodies are graphs that are optimised, too; what they compute is compared with the model.
+    if [without_body(f) for f in before.functions] != [without_body(f) for f in after.functions]:
         yield "functions: other functions"
     if before.graph.name != after.graph.name:
         yield "metadata: another name of the graph"
