@@ -377,8 +377,8 @@ def member(line, n, in_guards):
     return [head + where + " and ".join(each)]
 
 
-def with_members(text):
-    """The text with each family of rules written as its members (docs/rules.md, Families)."""
+def with_members(text, most=64):
+    """The text with each family of rules written as its first `most` members (docs/rules.md, Families)."""
     result, lines, at = [], text.split("\n"), 0
     while at < len(lines):
         family = FAMILY.match(lines[at])
@@ -388,7 +388,7 @@ def with_members(text):
         else:
             while end < len(lines) and not lines[end].startswith(("rule ", "#")):
                 end += 1
-            for n in range(int(family[2]), int(family[3]) + 1):
+            for n in range(int(family[2]), min(int(family[3]) + 1, int(family[2]) + most)):
                 result.append("rule " + family[1].replace("{n}", str(n)))
                 in_guards = False
                 for line in lines[at + 1:end]:
@@ -398,8 +398,9 @@ def with_members(text):
     return "\n".join(result)
 
 
-def read_rules(text):
-    return Parser(with_members(text)).rules()
+def read_rules(text, members=64):
+    """The rules of a text; of a family the first `members`."""
+    return Parser(with_members(text, members)).rules()
 
 
 def read_guards(texts):
