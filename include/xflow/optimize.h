@@ -76,7 +76,7 @@ struct SearchOptions {
   // Bytes that all constants together may grow by: this fraction of the original's, or this number, whichever is
   // more. At least 0.
   double max_growth = 0.05;
-  std::uint64_t max_growth_bytes = std::uint64_t{64} << 10;
+  std::uint64_t max_growth_bytes = 0;
   // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule that is
   // not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
   std::vector<std::string> rules;

@@ -29,7 +29,7 @@ struct OptimizeArguments {
   std::string output;
   std::vector<std::string> shapes;
   std::string budget = "30s";
-  std::string max_growth = "5%,64KiB";
+  std::string max_growth = "5%";
   std::string measure_budget = "60s";
   std::string kernel_budget = "300s";
   std::string time_limit;
