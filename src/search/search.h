@@ -2,8 +2,9 @@
 //
 // A state is a graph: a path of rewrites from the original. The search starts with two descents, which apply
 // time-saving rewrites until there is none. One descent takes the first such rewrite, the other the one that
-// saves most. Then states are expanded, cheapest first: each rewrite of a state makes a neighbour. States
-// that cost more than alpha times the best are dropped, and no graph is visited twice.
+// saves most. Then windows, connected parts of the cheapest graph and of the original, are searched with a
+// budget each (windows.h). Then states are expanded, cheapest first: each rewrite of a state makes a
+// neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice.
 //
 // A state that was reached without saving time is expanded in two parts. The first part has the rewrites that
 // its last step enabled or changed. The second part has the rewrites that could as well be done before that
