@@ -1,5 +1,6 @@
 // The result of a search: the graphs that it hands on, each with the path to it.
 #include <algorithm>
+#include <set>
 
 #include "src/search/search_run.h"
 
@@ -31,13 +32,19 @@ void Search::find_others() {
   for (const auto& [rules, state] : cheapest) order.push_back(state);
   std::ranges::sort(order, {}, [&](StateId id) { return std::pair(states_[index_of(id)].time, id); });
   std::vector<RuleSets::Id> chosen{states_[index_of(best_)].rules};
+  std::set<std::uint64_t> hashes{states_[index_of(best_)].hash};
   for (const StateId id : order) {
     if (chosen.size() >= options_.finalists || states_[index_of(id)].time >= states_[0].time) return;
     const RuleSets::Id rules = states_[index_of(id)].rules;
     if (std::ranges::any_of(chosen, [&](RuleSets::Id other) { return rule_sets_.contains(rules, other); })) continue;
+    if (!hashes.insert(states_[index_of(id)].hash).second) continue;
     if (!go_to(id) || work_.time() >= states_[0].time) continue;
+    Finalist other = describe();
+    // The hash of a graph in which values became equal depends on the order of the rewrites.
+    const auto is_it = [&](const Finalist& known) { return known.graph == other.graph; };
+    if (other.graph == outcome_.best || std::ranges::any_of(outcome_.others, is_it)) continue;
     chosen.push_back(rules);
-    outcome_.others.push_back(describe());
+    outcome_.others.push_back(std::move(other));
   }
   std::ranges::stable_sort(outcome_.others, {}, &Finalist::after);
 }

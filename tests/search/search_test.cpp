@@ -177,6 +177,21 @@ TEST_F(Toy, OthersDoWithoutARuleOfEachThatIsCheaper) {
   EXPECT_EQ(outcome.rules.at("c to d").applied, 1U);
 }
 
+TEST_F(Toy, OthersAreGraphsThatDiffer) {
+  // Two ways lead to the best graph, by rules that differ.
+  rules = {{'a', 'b'}, {'b', 'd'}, {'a', 'd'}, {'c', 'd'}};
+  prices['b'] = 90;
+  prices['d'] = 10;
+  ir::ValueId sum = pair(chain("eae", x), chain("ece", x));
+  Options options;
+  options.alpha = 3;
+  options.finalists = 10;
+  const Outcome outcome = run(ir::Graph{{sum}}, options);
+  std::set<ir::ValueId> graphs{outcome.best.outputs[0]};
+  for (const Finalist& other : outcome.others) EXPECT_TRUE(graphs.insert(other.graph.outputs[0]).second);
+  EXPECT_GE(graphs.size(), 3U);
+}
+
 TEST_F(Toy, OthersAreAsManyAsAreAskedForAndNoneThatCostsAsMuchAsTheOriginal) {
   rules = {{'a', 'b'}, {'c', 'd'}, {'a', 'c'}};
   prices['b'] = 50;
