@@ -19,7 +19,7 @@
 #include <filesystem>
 #include <map>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/kernel_costs.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"

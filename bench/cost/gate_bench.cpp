@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "bench/cost/lifted.h"
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/cpu_executor.h"
 #include "src/devices/cpu/footprint.h"

@@ -20,7 +20,7 @@
 #include <set>
 
 #include "bench/cost/lifted.h"
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/cpu/program.h"

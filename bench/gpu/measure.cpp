@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "bench/cost/lifted.h"
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/database.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"

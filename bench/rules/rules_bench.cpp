@@ -7,7 +7,7 @@
 
 #include "src/optimizer/shipped_rules.h"
 #include "src/rules/apply.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 namespace xflow {
 namespace {

@@ -15,7 +15,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/runner/kernel_model.h"
 #include "src/devices/runner/runner_device.h"
 #include "src/devices/runner/runner_executor.h"

@@ -13,7 +13,7 @@
 #include <cstdlib>
 
 #include "bench/search/cases.h"
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/incremental_cost.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"

@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include "src/generator/enumerate/graph_signature.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/support/exceptions.h"
 #include "xflow/generate.h"
 

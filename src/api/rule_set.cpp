@@ -11,7 +11,7 @@
 #include "src/generator/rules/derived_rules.h"
 #include "src/optimizer/rule_text.h"
 #include "src/optimizer/shipped_rules.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/support/exceptions.h"
 #include "src/support/file.h"
 #include "src/verifier/proof/prove_rules.h"

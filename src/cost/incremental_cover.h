@@ -25,9 +25,9 @@
 #include <utility>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/incremental_cost.h"
-#include "src/cost/region.h"
+#include "src/cost/regions.h"
 
 namespace xflow::cost {
 

@@ -7,7 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/database.h"
 #include "src/kernels/device.h"
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "src/cost/region.h"
+#include "src/cost/regions.h"
 
 namespace xflow::cost {
 

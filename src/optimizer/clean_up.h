@@ -12,7 +12,7 @@
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
 #include "src/onnx/lower/lower.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 namespace xflow::api {
 

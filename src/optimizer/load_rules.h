@@ -8,7 +8,7 @@
 #include <limits>
 #include <set>
 
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 namespace xflow::api {
 

@@ -10,7 +10,7 @@
 
 #include "src/ir/graph.h"
 #include "src/optimizer/simplifications.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/search/run_limits.h"
 #include "src/validation/run_inputs.h"
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/caches.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"

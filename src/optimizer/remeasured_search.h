@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/search/search.h"
 
 namespace xflow::api {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
 #include "src/devices/gpu/gpu.h"

@@ -16,7 +16,7 @@
 
 #include "src/cost/database.h"
 #include "src/devices/device_costs.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 namespace xflow::api {
 

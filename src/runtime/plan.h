@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/ir/graph.h"
 
 namespace xflow::cost {

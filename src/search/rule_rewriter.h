@@ -1,7 +1,7 @@
 // Finds the rewrites of a set of rules.
 #pragma once
 
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/search/workspace.h"
 
 namespace xflow::search {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/device_costs.h"
 #include "src/devices/gpu/gpu.h"

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/gpu/gpu.h"
 #include "src/validation/check_inputs.h"
 #include "src/validation/device_programs.h"

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"

@@ -6,7 +6,7 @@
 #include <array>
 #include <map>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "tests/kernels/random_device.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <unordered_map>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/database.h"
 #include "src/cost/incremental_cost.h"
 #include "src/devices/profile/profile_device.h"

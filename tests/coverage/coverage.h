@@ -15,7 +15,7 @@
 
 #include "src/ir/graph.h"
 #include "src/kernels/device.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 namespace xflow::coverage {
 

@@ -1,7 +1,7 @@
 // Devices and programs on a GPU that is this CPU.
 #include <gtest/gtest.h>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/kernel_costs.h"
 #include "src/devices/device_costs.h"
 #include "src/devices/gpu/gpu_device.h"

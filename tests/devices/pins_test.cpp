@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/dnnl_library.h"
 
 namespace xflow::cost::cpu {
 namespace {

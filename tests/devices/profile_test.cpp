@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/profile/calibration.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/profile/show.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <system_error>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/device_plugin.h"
 #include "src/devices/gpu/gpu_device.h"
 #include "src/devices/gpu/gpu_program.h"

@@ -1,4 +1,4 @@
-// Parts of graphs that are one kernel on some devices: attention. (Other composites: cover_test.cpp.)
+// Parts of graphs that are one kernel on some devices: attention. (Other composites: cost_model_test.cpp.)
 #include "src/kernels/pattern.h"
 
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/cost/incremental_cost.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "src/rules/apply.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "src/rules/apply.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 

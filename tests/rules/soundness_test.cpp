@@ -9,7 +9,7 @@
 #include "src/eval/evaluate.h"
 #include "src/rules/apply.h"
 #include "src/rules/instantiate.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "tests/places.h"
 #include "tests/rules/rules_for_tests.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/devices/cpu/cpu_executor.h"
 #include "src/devices/gpu/gpu_program.h"
 #include "src/devices/runner/runner_executor.h"

@@ -10,7 +10,7 @@
 #include "src/ops/operator.h"
 #include "src/rules/instance.h"
 #include "src/rules/rule.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

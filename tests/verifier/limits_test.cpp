@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "src/rules/instantiate.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/verifier/counterexample/explain_rule.h"
 #include "src/verifier/guards/infer.h"
 #include "src/verifier/proof/prove_rules.h"

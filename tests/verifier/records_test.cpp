@@ -11,7 +11,7 @@
 
 #include "src/ops/operator.h"
 #include "src/rules/instantiate.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/verifier/checker/certificate_text.h"
 #include "src/verifier/checker/semantics.h"
 #include "src/verifier/proof/prove_rules.h"

@@ -14,7 +14,7 @@
 
 #include "src/devices/cpu/block_functions.h"
 #include "src/devices/cpu/convert_kernel.h"
-#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/dnnl_library.h"
 #include "src/devices/cpu/loop_kernel.h"
 #include "src/devices/cpu/pins.h"
 #include "src/devices/cpu/rotation.h"

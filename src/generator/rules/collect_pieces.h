@@ -16,7 +16,7 @@
 #include "src/generator/enumerate/candidates.h"
 #include "src/generator/rules/derive.h"
 #include "src/rules/rule.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::generator {
 

@@ -19,7 +19,7 @@
 #include "src/generator/rules/gain.h"
 #include "src/generator/rules/shapes.h"
 #include "src/rules/rule.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::generator {
 

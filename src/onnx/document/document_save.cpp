@@ -9,10 +9,10 @@
 
 #include "src/onnx/document/data_file.h"
 #include "src/onnx/document/data_names.h"
-#include "src/onnx/document/document_output.h"
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/document/external.h"
 #include "src/onnx/document/model_folder.h"
+#include "src/onnx/document/output_bytes.h"
 #include "src/onnx/document/output_files.h"
 #include "src/onnx/lower/tensor_rewriter.h"
 #include "src/support/printable.h"

@@ -5,7 +5,7 @@
 #include <deque>
 #include <functional>
 
-#include "src/onnx/document/document_output.h"
+#include "src/onnx/document/output_bytes.h"
 #include "src/onnx/document/wire.h"
 
 namespace xflow::onnx_io {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "src/rules/instantiate.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/verifier/checker/certificate_text.h"
 #include "src/verifier/checker/semantics.h"
 #include "src/verifier/faults.h"

@@ -40,7 +40,7 @@
 
 #include "src/rules/instance.h"
 #include "src/rules/rule.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

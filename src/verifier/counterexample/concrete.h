@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/rules/instance.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "src/rules/rule.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

@@ -11,7 +11,7 @@
 #include "src/verifier/algebra/facts.h"
 #include "src/verifier/algebra/known_signs.h"
 #include "src/verifier/checker/certificate.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

@@ -15,7 +15,7 @@
 #include <thread>
 
 #include "src/rules/instantiate.h"
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 #include "src/verifier/checker/semantics.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/queries.h"

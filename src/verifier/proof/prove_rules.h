@@ -12,7 +12,7 @@
 
 #include "src/rules/rule.h"
 #include "src/verifier/checker/records.h"
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
 

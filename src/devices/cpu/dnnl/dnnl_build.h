@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "src/devices/cpu/dnnl/dnnl_types.h"
-#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/dnnl_library.h"
 
 namespace xflow::cost::cpu {
 

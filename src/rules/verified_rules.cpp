@@ -1,4 +1,4 @@
-#include "src/rules/rule_set.h"
+#include "src/rules/verified_rules.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "src/cost/region.h"
+#include "src/cost/regions.h"
 
 #include <fmt/format.h>
 

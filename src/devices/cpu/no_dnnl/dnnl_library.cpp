@@ -1,5 +1,5 @@
 // For builds without oneDNN, in which the CPU is not a device.
-#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/dnnl_library.h"
 
 namespace xflow::cost::cpu {
 

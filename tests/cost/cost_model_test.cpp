@@ -1,5 +1,5 @@
 // Covers of small graphs on a device whose costs are written in a table.
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "src/verifier/proof/verifier.h"
+#include "src/verifier/proof/decide.h"
 
 #include <algorithm>
 

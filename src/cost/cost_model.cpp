@@ -1,10 +1,10 @@
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 
 #include <map>
 
 #include "src/cost/incremental_cover.h"
 #include "src/cost/kernel_costs.h"
-#include "src/cost/region.h"
+#include "src/cost/regions.h"
 
 namespace xflow::cost {
 

@@ -1,4 +1,4 @@
-#include "src/devices/cpu/dnnl_kernel.h"
+#include "src/devices/cpu/dnnl_library.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// Kernels of oneDNN. No type of oneDNN is visible outside the folder dnnl, whose dnnl_kernel.cpp and
+// Kernels of oneDNN. No type of oneDNN is visible outside the folder dnnl, whose dnnl_library.cpp and
 // dnnl_build.cpp catch its exceptions. A build without oneDNN uses the folder no_dnnl instead.
 #pragma once
 
