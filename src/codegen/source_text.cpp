@@ -178,8 +178,8 @@ class StageText {
         text += coefficient == 1 ? fmt::format(" + {}", what) : fmt::format(" + {} * {}", coefficient, what);
       }
     };
-    for (const IndexForm::Term& term : form.variables) add(term.coefficient, fmt::format("v{}", term.id));
-    for (const IndexForm::Term& term : form.slots) add(term.coefficient, slot(term.id));
+    for (const IndexTerm& term : form.variables) add(term.coefficient, fmt::format("v{}", term.id));
+    for (const IndexTerm& term : form.slots) add(term.coefficient, slot(term.id));
     if (text.empty()) return fmt::format("(xflow_index){}", form.constant);
     if (form.constant != 0) text += form.constant < 0 ? fmt::format(" - {}", -form.constant) : fmt::format(" + {}", form.constant);
     return "(" + text + ")";
@@ -364,10 +364,10 @@ bool fits_in_int(const Stage& stage, const std::vector<Source>& sources) {
     if (size(slot.range) > kMost) return false;
   return std::ranges::all_of(stage.forms, [&](const IndexForm& form) {
     double sum = std::max(-static_cast<double>(form.constant), static_cast<double>(form.constant));
-    for (const IndexForm::Term& term : form.variables)
+    for (const IndexTerm& term : form.variables)
       sum += std::max(-static_cast<double>(term.coefficient), static_cast<double>(term.coefficient)) *
              static_cast<double>(stage.extents[static_cast<std::size_t>(term.id)]);
-    for (const IndexForm::Term& term : form.slots)
+    for (const IndexTerm& term : form.slots)
       sum += std::max(-static_cast<double>(term.coefficient), static_cast<double>(term.coefficient)) *
              size(stage.slots[static_cast<std::size_t>(term.id)].range);
     return sum <= kMost;

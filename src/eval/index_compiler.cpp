@@ -35,9 +35,9 @@ Range product(const Range& a, const Range& b) {
   return {std::min(x.low, y.low), std::max(x.high, y.high)};
 }
 
-void add_terms(std::vector<IndexForm::Term>& terms, const std::vector<IndexForm::Term>& other, std::int64_t factor) {
-  for (const IndexForm::Term& term : other) {
-    const auto at = std::lower_bound(terms.begin(), terms.end(), term.id, [](const IndexForm::Term& t, int id) { return t.id < id; });
+void add_terms(std::vector<IndexTerm>& terms, const std::vector<IndexTerm>& other, std::int64_t factor) {
+  for (const IndexTerm& term : other) {
+    const auto at = std::lower_bound(terms.begin(), terms.end(), term.id, [](const IndexTerm& t, int id) { return t.id < id; });
     if (at != terms.end() && at->id == term.id) {
       at->coefficient += factor * term.coefficient;
       if (at->coefficient == 0) terms.erase(at);
@@ -53,8 +53,8 @@ std::pair<IndexForm, IndexForm> split_by(const IndexForm& form, std::int64_t div
   IndexForm rest;
   multiple.constant = ir::floor_divide(form.constant, divisor) * divisor;
   rest.constant = form.constant - multiple.constant;
-  for (const IndexForm::Term& term : form.variables) (term.coefficient % divisor == 0 ? multiple : rest).variables.push_back(term);
-  for (const IndexForm::Term& term : form.slots) (term.coefficient % divisor == 0 ? multiple : rest).slots.push_back(term);
+  for (const IndexTerm& term : form.variables) (term.coefficient % divisor == 0 ? multiple : rest).variables.push_back(term);
+  for (const IndexTerm& term : form.slots) (term.coefficient % divisor == 0 ? multiple : rest).slots.push_back(term);
   return {std::move(multiple), std::move(rest)};
 }
 
@@ -69,11 +69,11 @@ IndexForm add(IndexForm a, const IndexForm& b, std::int64_t factor) {
 
 Range IndexCompiler::range(const IndexForm& form) const {
   Range result{form.constant, form.constant};
-  for (const IndexForm::Term& term : form.variables) {
+  for (const IndexTerm& term : form.variables) {
     const std::int64_t extent = stage_.extents[static_cast<std::size_t>(term.id)];
     result = sum(result, scaled({0, std::max<std::int64_t>(extent - 1, 0)}, term.coefficient));
   }
-  for (const IndexForm::Term& term : form.slots) {
+  for (const IndexTerm& term : form.slots) {
     result = sum(result, scaled(stage_.slots[static_cast<std::size_t>(term.id)].range, term.coefficient));
   }
   return result;
@@ -81,8 +81,8 @@ Range IndexCompiler::range(const IndexForm& form) const {
 
 std::uint64_t IndexCompiler::depends(const IndexForm& form) const {
   std::uint64_t result = 0;
-  for (const IndexForm::Term& term : form.variables) result |= std::uint64_t{1} << term.id;
-  for (const IndexForm::Term& term : form.slots) result |= stage_.slots[static_cast<std::size_t>(term.id)].depends;
+  for (const IndexTerm& term : form.variables) result |= std::uint64_t{1} << term.id;
+  for (const IndexTerm& term : form.slots) result |= stage_.slots[static_cast<std::size_t>(term.id)].depends;
   return result;
 }
 
@@ -122,8 +122,8 @@ Result<IndexForm> IndexCompiler::floor_div(const IndexForm& a, const IndexForm& 
     auto [multiple, rest] = split_by(a, divisor);
     IndexForm quotient;
     quotient.constant = multiple.constant / divisor;
-    for (IndexForm::Term term : multiple.variables) quotient.variables.push_back({term.id, term.coefficient / divisor});
-    for (IndexForm::Term term : multiple.slots) quotient.slots.push_back({term.id, term.coefficient / divisor});
+    for (IndexTerm term : multiple.variables) quotient.variables.push_back({term.id, term.coefficient / divisor});
+    for (IndexTerm term : multiple.slots) quotient.slots.push_back({term.id, term.coefficient / divisor});
     const Range bounds = range(rest);
     const Range quotients{ir::floor_divide(bounds.low, divisor), ir::floor_divide(bounds.high, divisor)};
     if (quotients.low == quotients.high) {
@@ -199,7 +199,7 @@ Result<IndexForm> IndexCompiler::form(const ir::Poly& poly) {
   if (poly.is_poisoned()) return fail(ErrorCode::unsupported, "cannot evaluate an index beyond 64 bits");
   IndexForm result;
   result.constant = poly.constant_term();
-  for (const ir::Poly::Term& term : poly.terms()) {
+  for (const ir::PolyTerm& term : poly.terms()) {
     IndexForm product;
     product.constant = term.coefficient;
     for (const ir::Power& power : term.monomial) {

@@ -37,11 +37,11 @@ LoopState::LoopState(const Stage& stage, const std::vector<Source>& sources, std
     lane_values_[static_cast<std::size_t>(variable)].resize(static_cast<std::size_t>(max_lanes));
   }
   for (std::size_t k = 0; k < forms_.size(); ++k) {
-    for (const IndexForm::Term& term : stage.forms[k].slots) {
+    for (const IndexTerm& term : stage.forms[k].slots) {
       forms_[k].slot_depends |= stage.slots[static_cast<std::size_t>(term.id)].depends;
       forms_[k].varies = true;
     }
-    for (const IndexForm::Term& term : stage.forms[k].variables) {
+    for (const IndexTerm& term : stage.forms[k].variables) {
       if (!lane_values_[static_cast<std::size_t>(term.id)].empty()) forms_[k].varies = true;
     }
     if (forms_[k].varies) forms_[k].values.resize(static_cast<std::size_t>(max_lanes));
@@ -100,11 +100,11 @@ void LoopState::refresh(const IndexForm& form, FormState& state) {
     begun = true;
     bounded = bounded && add_scaled(state.bounds, coefficient, bounds);
   };
-  for (const IndexForm::Term& term : form.variables) {
+  for (const IndexTerm& term : form.variables) {
     const auto variable = static_cast<std::size_t>(term.id);
     if (!lane_values_[variable].empty()) add(term.coefficient, lane_values_[variable].data(), lane_bounds_[variable]);
   }
-  for (const IndexForm::Term& term : form.slots) {
+  for (const IndexTerm& term : form.slots) {
     SlotState& one = slot(term.id);
     if (one.uniform) std::fill_n(one.values.begin(), lanes_, one.values[0]);
     add(term.coefficient, one.values.data(), one.bounds);
@@ -123,7 +123,7 @@ IndexView LoopState::form(int number) {
   FormState& state = forms_[static_cast<std::size_t>(number)];
   IndexView view;
   view.base = form.constant;
-  for (const IndexForm::Term& term : form.variables) {
+  for (const IndexTerm& term : form.variables) {
     // Lane variables have the scalar 0.
     view.base += term.coefficient * scalars_[static_cast<std::size_t>(term.id)];
   }

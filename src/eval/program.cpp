@@ -385,7 +385,7 @@ class StageBuilder {
       const ValueNode& read = stage_.nodes[static_cast<std::size_t>(argument)];
       if (read.kind != ValueNode::Kind::read) return false;
       const IndexForm& form = stage_.forms[static_cast<std::size_t>(read.form)];
-      return std::all_of(form.slots.begin(), form.slots.end(), [&](const IndexForm::Term& slot) {
+      return std::all_of(form.slots.begin(), form.slots.end(), [&](const IndexTerm& slot) {
         return ((stage_.slots[static_cast<std::size_t>(slot.id)].depends >> variable) & 1) == 0;
       });
     });

@@ -24,17 +24,19 @@
 
 namespace xflow::eval {
 
+// coefficient * the variable or slot with this number.
+struct IndexTerm {
+  int id;
+  std::int64_t coefficient;
+  friend bool operator==(const IndexTerm&, const IndexTerm&) = default;
+};
+
 // constant + sum of coefficient * variable + sum of coefficient * slot. Variables are loops; slots are
 // subexpressions that are not affine in the loops.
 struct IndexForm {
-  struct Term {
-    int id;
-    std::int64_t coefficient;
-    friend bool operator==(const Term&, const Term&) = default;
-  };
   std::int64_t constant = 0;
-  std::vector<Term> variables;  // ascending, no zero coefficient
-  std::vector<Term> slots;      // likewise
+  std::vector<IndexTerm> variables;  // ascending, no zero coefficient
+  std::vector<IndexTerm> slots;      // likewise
   bool is_constant() const { return variables.empty() && slots.empty(); }
   friend bool operator==(const IndexForm&, const IndexForm&) = default;
 };

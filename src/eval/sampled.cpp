@@ -145,7 +145,7 @@ Result<SampledTensor> SampledEvaluation::part_of(const SampledTensor& tensor, co
   return evaluate_part(read, std::move(index), tensor.tensor.data_type, sample, operands);
 }
 
-Result<SampledEvaluation::Plan> SampledEvaluation::plan(ir::ValueId value, const Sample& sample, const Lookup& given) {
+Result<SampledEvaluation::SamplePlan> SampledEvaluation::plan(ir::ValueId value, const Sample& sample, const Lookup& given) {
   // The values between the result and the given values, operands before users.
   std::vector<ir::ValueId> order;
   std::unordered_map<ir::ValueId, Demands> demands;
@@ -173,7 +173,7 @@ Result<SampledEvaluation::Plan> SampledEvaluation::plan(ir::ValueId value, const
       stack.pop_back();
     }
   }
-  Plan result;
+  SamplePlan result;
   const ir::Symbols::Valuation sizes = valuation_of(options_);
   for (std::size_t k = order.size(); k-- > 0;) {
     const ir::ValueId v = order[k];
@@ -212,17 +212,17 @@ Result<SampledEvaluation::Plan> SampledEvaluation::plan(ir::ValueId value, const
   return result;
 }
 
-Result<SampledTensor> SampledEvaluation::run(const Plan& plan, const Lookup& given) {
+Result<SampledTensor> SampledEvaluation::run(const SamplePlan& plan, const Lookup& given) {
   SampledBindings made;
   std::unordered_map<ir::ValueId, std::size_t> uses;
-  const auto operands_of = [&](const Plan::Step& step) -> const auto& { return arena_.node(step.value).operands; };
-  for (const Plan::Step& step : plan.steps)
+  const auto operands_of = [&](const SamplePlan::Step& step) -> const auto& { return arena_.node(step.value).operands; };
+  for (const SamplePlan::Step& step : plan.steps)
     for (const ir::ValueId operand : operands_of(step)) ++uses[operand];
   const Lookup known = [&](ir::ValueId value) -> const SampledTensor* {
     const auto at = made.find(value);
     return at != made.end() ? &at->second : given(value);
   };
-  for (const Plan::Step& step : plan.steps) {
+  for (const SamplePlan::Step& step : plan.steps) {
     XFLOW_TRY(SampledTensor tensor, compute(step.value, step.sample, known));
     if (&step == &plan.steps.back()) return tensor;
     made.insert_or_assign(step.value, std::move(tensor));

@@ -32,7 +32,7 @@ class SampledEvaluation {
   Result<SampledTensor> compute(ir::ValueId value, const Sample& sample, const Lookup& given);
 
   // The elements of intermediate values that are needed to compute elements of a value from given ones.
-  struct Plan {
+  struct SamplePlan {
     struct Step {
       ir::ValueId value;
       Sample sample;
@@ -41,10 +41,10 @@ class SampledEvaluation {
     std::uint64_t work = 0;      // of all steps
     std::uint64_t elements = 0;  // of all steps
   };
-  Result<Plan> plan(ir::ValueId value, const Sample& sample, const Lookup& given);
+  Result<SamplePlan> plan(ir::ValueId value, const Sample& sample, const Lookup& given);
   // The elements of the plan's last step. Each equals the element that a computation of all intermediate
   // values as a whole gives.
-  Result<SampledTensor> run(const Plan& plan, const Lookup& given);
+  Result<SampledTensor> run(const SamplePlan& plan, const Lookup& given);
 
  private:
   Result<SampledTensor> evaluate_part(const ops::Expr& meaning, std::vector<ir::Poly> index, ir::DataType type, const Sample& sample,

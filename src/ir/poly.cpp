@@ -73,12 +73,12 @@ bool leads(const Monomial& a, const Monomial& b) {
 }  // namespace
 
 Poly::Poly(SymbolId symbol) {
-  Term& term = terms_.emplace_back();
+  PolyTerm& term = terms_.emplace_back();
   term.monomial.push_back({symbol, 1});
   term.coefficient = 1;
 }
 
-Poly::Poly(Term term) {
+Poly::Poly(PolyTerm term) {
   if (term.monomial.empty()) {
     constant_ = term.coefficient;
   } else if (term.coefficient != 0) {
@@ -101,7 +101,7 @@ std::optional<SymbolId> Poly::as_symbol() const {
 
 SmallList<SymbolId, 4> Poly::symbols() const {
   SmallList<SymbolId, 4> result;
-  for (const Term& t : terms_) {
+  for (const PolyTerm& t : terms_) {
     for (const Power& p : t.monomial) {
       const auto* const at = std::lower_bound(result.begin(), result.end(), p.symbol);
       if (at == result.end() || *at != p.symbol) result.insert(at, p.symbol);
@@ -111,7 +111,7 @@ SmallList<SymbolId, 4> Poly::symbols() const {
 }
 
 bool Poly::mentions(SymbolId symbol) const {
-  for (const Term& t : terms_)
+  for (const PolyTerm& t : terms_)
     for (const Power& p : t.monomial)
       if (p.symbol == symbol) return true;
   return false;
@@ -121,7 +121,7 @@ std::optional<std::pair<Poly, Poly>> Poly::linear_in(SymbolId symbol) const {
   if (poisoned_) return std::nullopt;
   std::pair<Poly, Poly> result;
   result.second.constant_ = constant_;
-  for (const Term& t : terms_) {
+  for (const PolyTerm& t : terms_) {
     const auto found = std::find_if(t.monomial.begin(), t.monomial.end(), [&](const Power& p) { return p.symbol == symbol; });
     if (found == t.monomial.end()) {
       result.second.terms_.push_back(t);
@@ -142,10 +142,11 @@ std::optional<std::pair<Poly, Poly>> Poly::linear_in(SymbolId symbol) const {
 void Poly::add_term(const Monomial& monomial, std::int64_t coefficient) {
   if (coefficient == 0) return;
   if (terms_.empty() || terms_.back().monomial < monomial) {
-    terms_.push_back(Term{monomial, coefficient});
+    terms_.push_back(PolyTerm{monomial, coefficient});
     return;
   }
-  const auto at = std::lower_bound(terms_.begin(), terms_.end(), monomial, [](const Term& t, const Monomial& m) { return t.monomial < m; });
+  const auto at =
+      std::lower_bound(terms_.begin(), terms_.end(), monomial, [](const PolyTerm& t, const Monomial& m) { return t.monomial < m; });
   if (at != terms_.end() && at->monomial == monomial) {
     if (__builtin_add_overflow(at->coefficient, coefficient, &at->coefficient)) {
       *this = poisoned();
@@ -154,7 +155,7 @@ void Poly::add_term(const Monomial& monomial, std::int64_t coefficient) {
     if (at->coefficient == 0) terms_.erase(at);
     return;
   }
-  terms_.insert(at, Term{monomial, coefficient});
+  terms_.insert(at, PolyTerm{monomial, coefficient});
 }
 
 Poly& Poly::operator+=(const Poly& other) {
@@ -165,7 +166,7 @@ Poly& Poly::operator+=(const Poly& other) {
     terms_ = other.terms_;
     return *this;
   }
-  for (const Term& t : other.terms_) {
+  for (const PolyTerm& t : other.terms_) {
     add_term(t.monomial, t.coefficient);
     if (poisoned_) break;
   }
@@ -176,7 +177,7 @@ Poly& Poly::operator-=(const Poly& other) {
   if (poisoned_ || other.poisoned_) return *this = poisoned();
   if (this == &other) return *this = Poly(0);
   if (__builtin_sub_overflow(constant_, other.constant_, &constant_)) return *this = poisoned();
-  for (const Term& t : other.terms_) {
+  for (const PolyTerm& t : other.terms_) {
     std::int64_t negative = 0;
     if (__builtin_sub_overflow(std::int64_t{0}, t.coefficient, &negative)) return *this = poisoned();
     add_term(t.monomial, negative);
@@ -188,7 +189,7 @@ Poly& Poly::operator-=(const Poly& other) {
 Poly& Poly::scale(std::int64_t by) {
   if (by == 0) return *this = Poly(0);
   bool overflow = __builtin_mul_overflow(constant_, by, &constant_);
-  for (Term& t : terms_) overflow = __builtin_mul_overflow(t.coefficient, by, &t.coefficient) || overflow;
+  for (PolyTerm& t : terms_) overflow = __builtin_mul_overflow(t.coefficient, by, &t.coefficient) || overflow;
   return overflow ? *this = poisoned() : *this;
 }
 
@@ -211,10 +212,10 @@ Poly& Poly::operator*=(const Poly& other) {
       result.add_term(m, product);
     }
   };
-  for (const Term& t : terms_) add_product(t.monomial, t.coefficient, other.constant_);
-  for (const Term& t : other.terms_) add_product(t.monomial, t.coefficient, constant_);
-  for (const Term& t : terms_)
-    for (const Term& u : other.terms_) add_product(multiply(t.monomial, u.monomial), t.coefficient, u.coefficient);
+  for (const PolyTerm& t : terms_) add_product(t.monomial, t.coefficient, other.constant_);
+  for (const PolyTerm& t : other.terms_) add_product(t.monomial, t.coefficient, constant_);
+  for (const PolyTerm& t : terms_)
+    for (const PolyTerm& u : other.terms_) add_product(multiply(t.monomial, u.monomial), t.coefficient, u.coefficient);
   return *this = std::move(result);
 }
 
@@ -222,7 +223,7 @@ bool operator==(const Poly& a, const Poly& b) { return !a.poisoned_ && !b.poison
 
 bool operator<(const Poly& a, const Poly& b) {
   if (a.poisoned_ != b.poisoned_) return b.poisoned_;
-  const auto before = [](const Poly::Term& x, const Poly::Term& y) {
+  const auto before = [](const PolyTerm& x, const PolyTerm& y) {
     return x.monomial != y.monomial ? x.monomial < y.monomial : x.coefficient < y.coefficient;
   };
   if (!(a.terms_ == b.terms_))
@@ -232,7 +233,7 @@ bool operator<(const Poly& a, const Poly& b) {
 
 std::size_t Poly::hash() const {
   std::size_t h = mix(poisoned_ ? 1 : 0, static_cast<std::size_t>(constant_));
-  for (const Term& t : terms_) {
+  for (const PolyTerm& t : terms_) {
     for (const Power& p : t.monomial) h = mix(mix(h, static_cast<std::size_t>(p.symbol)), p.power);
     h = mix(h, static_cast<std::size_t>(t.coefficient));
   }
@@ -264,7 +265,7 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
       if (!by.empty() || !constant) return std::nullopt;
       quotient.constant_ = *constant;
     }
-    for (const Poly::Term& t : a.terms_) {
+    for (const PolyTerm& t : a.terms_) {
       const auto factor = exact_quotient(t.coefficient, coefficient);
       const auto rest = factor ? divide(t.monomial, by) : std::nullopt;
       if (!rest) return std::nullopt;
@@ -282,8 +283,8 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     std::int64_t coefficient;
   };
   const auto leading = [](const Poly& p) {
-    const Poly::Term* best = nullptr;
-    for (const Poly::Term& t : p.terms())
+    const PolyTerm* best = nullptr;
+    for (const PolyTerm& t : p.terms())
       if (best == nullptr || leads(t.monomial, best->monomial)) best = &t;
     return best != nullptr ? Leading{best->monomial, best->coefficient} : Leading{{}, p.constant_term()};
   };
@@ -296,7 +297,7 @@ std::optional<Poly> exact_divide(const Poly& a, const Poly& b) {
     const auto monomial = divide(top.monomial, divisor.monomial);
     const auto factor = exact_quotient(top.coefficient, divisor.coefficient);
     if (!monomial || !factor) return std::nullopt;
-    const Poly term(Poly::Term{*monomial, *factor});
+    const Poly term(PolyTerm{*monomial, *factor});
     quotient += term;
     rest -= term * b;
   }

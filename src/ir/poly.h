@@ -34,21 +34,22 @@ struct Power {
 };
 using Monomial = SmallList<Power, 2>;  // sorted by symbol, each symbol once; empty: 1
 
+// coefficient * monomial.
+struct PolyTerm {
+  Monomial monomial;  // never empty in a polynomial
+  std::int64_t coefficient;
+  friend bool operator==(const PolyTerm&, const PolyTerm&) = default;
+};
+
 // A canonical integer polynomial with 64-bit coefficients. An operation that overflows yields a poisoned
 // polynomial. A poisoned polynomial equals nothing, not even itself, and every result computed from it is
 // poisoned.
 class Poly {
  public:
-  struct Term {
-    Monomial monomial;  // never empty in a polynomial
-    std::int64_t coefficient;
-    friend bool operator==(const Term&, const Term&) = default;
-  };
-
   Poly() = default;
   Poly(std::int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor): integers are polynomials
   Poly(SymbolId symbol);                                // NOLINT(google-explicit-constructor): symbols are polynomials
-  explicit Poly(Term term);
+  explicit Poly(PolyTerm term);
   static Poly poisoned();
 
   bool is_poisoned() const { return poisoned_; }
@@ -56,7 +57,7 @@ class Poly {
   // The value if the polynomial is a constant; nothing otherwise.
   std::optional<std::int64_t> constant() const { return is_constant() ? std::optional(constant_) : std::nullopt; }
   std::int64_t constant_term() const { return constant_; }
-  std::span<const Term> terms() const { return {terms_.data(), terms_.size()}; }  // the non-constant terms in canonical order
+  std::span<const PolyTerm> terms() const { return {terms_.data(), terms_.size()}; }  // the non-constant terms in canonical order
   bool is_zero() const { return is_constant() && constant_ == 0; }
   bool is_one() const { return is_constant() && constant_ == 1; }
   // The symbol if the polynomial is exactly one symbol; nothing otherwise.
@@ -87,7 +88,7 @@ class Poly {
   Poly& scale(std::int64_t by);  // requires that the polynomial is not poisoned
 
   std::int64_t constant_ = 0;
-  SmallList<Term, 2> terms_;  // sorted by monomial, no zero coefficient
+  SmallList<PolyTerm, 2> terms_;  // sorted by monomial, no zero coefficient
   bool poisoned_ = false;
 };
 

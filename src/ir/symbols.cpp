@@ -17,7 +17,7 @@ namespace {
 // The greatest common divisor of all coefficients.
 std::int64_t content(const Poly& p) {
   std::int64_t g = p.constant_term() == std::numeric_limits<std::int64_t>::min() ? 1 : std::abs(p.constant_term());
-  for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
+  for (const PolyTerm& t : p.terms()) g = std::gcd(g, t.coefficient);
   return g == 0 ? 1 : g;
 }
 
@@ -25,14 +25,14 @@ std::int64_t content(const Poly& p) {
 Poly common_monomial(const Poly& p) {
   if (p.constant_term() != 0 || p.terms().empty()) return Poly(1);
   Monomial common = p.terms().front().monomial;
-  for (const Poly::Term& t : p.terms()) {
+  for (const PolyTerm& t : p.terms()) {
     Monomial next;
     for (const Power& c : common)
       for (const Power& d : t.monomial)
         if (c.symbol == d.symbol) next.push_back({c.symbol, std::min(c.power, d.power)});
     common = std::move(next);
   }
-  return Poly(Poly::Term{std::move(common), 1});
+  return Poly(PolyTerm{std::move(common), 1});
 }
 
 // The greatest monomial that divides a and b. Callers must check that its symbols are at least 1.
@@ -100,7 +100,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   };
   if (b.is_constant()) {
     const std::int64_t d = *b.constant();
-    for (const Poly::Term& t : a.terms()) {
+    for (const PolyTerm& t : a.terms()) {
       const Poly term = Poly(t);
       const std::int64_t q = floor_divide(t.coefficient, d);
       const Poly unit = *exact_divide(term, Poly(t.coefficient));
@@ -111,12 +111,12 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     outside += Poly(q);
     inside += Poly(a.constant_term() - q * d);
   } else if (b.terms().size() == 1 && b.constant_term() == 0) {
-    for (const Poly::Term& t : a.terms()) take(Poly(t));
+    for (const PolyTerm& t : a.terms()) take(Poly(t));
     inside += Poly(a.constant_term());
   } else {
     inside = a;
     // b is a sum: subtract multiples of b that cancel a term and leave fewer terms.
-    for (const Poly::Term& t : a.terms()) {
+    for (const PolyTerm& t : a.terms()) {
       if (b.terms().empty()) break;
       if (const auto q = exact_divide(Poly(t), Poly(b.terms().back()))) {
         const Poly next = inside - *q * b;
@@ -133,7 +133,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
   // Cancel common factors: constants, floor((g x + c) / (g y)) = floor((x + floor(c / g)) / y), and symbols
   // that are at least 1.
   std::int64_t g = content(divisor);
-  for (const Poly::Term& t : inside.terms()) g = std::gcd(g, t.coefficient);
+  for (const PolyTerm& t : inside.terms()) g = std::gcd(g, t.coefficient);
   if (g > 1) {
     const std::int64_t c = inside.constant_term();
     inside = *exact_divide(inside - Poly(c), Poly(g)) + Poly(floor_divide(c, g));
@@ -150,7 +150,7 @@ Poly Symbols::floor_div(const Poly& a, const Poly& b) {
     if (const auto low = lower_bound(divisor); low && *low > *inside.constant()) return outside;
   }
   // floor((floor(x / y) + r) / z) = floor((x + r y) / (y z)) for y, z >= 1 and an integer r.
-  for (const Poly::Term& t : inside.terms()) {
+  for (const PolyTerm& t : inside.terms()) {
     if (t.coefficient != 1 || t.monomial.size() != 1 || t.monomial[0].power != 1) continue;
     const SymbolInfo& s = info(t.monomial[0].symbol);
     if (s.kind != SymbolKind::floor_div) continue;
@@ -213,7 +213,7 @@ Poly Symbols::substitute(const Poly& p, const Substitution& substitution) {
   if (p.is_constant() || p.is_poisoned() || substitution.empty()) return p;
   // Fast path: most polynomials mention none of the symbols.
   const auto may_change = [&](const Power& power) { return is_defined(info(power.symbol).kind) || substitution.contains(power.symbol); };
-  const auto speaks_of_some = [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), may_change); };
+  const auto speaks_of_some = [&](const PolyTerm& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), may_change); };
   if (std::none_of(p.terms().begin(), p.terms().end(), speaks_of_some)) return p;
   SmallList<std::pair<SymbolId, Poly>, 2> values;  // the new values of the symbols that change
   for (const SymbolId symbol : p.symbols()) {
@@ -227,8 +227,8 @@ Poly Symbols::substitute(const Poly& p, const Substitution& substitution) {
   }
   if (values.empty()) return p;
   Poly result(p.constant_term());
-  for (const Poly::Term& t : p.terms()) {
-    Poly::Term same{{}, t.coefficient};
+  for (const PolyTerm& t : p.terms()) {
+    PolyTerm same{{}, t.coefficient};
     const auto value_of = [&](SymbolId s) {
       return std::find_if(values.begin(), values.end(), [&](const auto& v) { return v.first == s; });
     };
@@ -269,7 +269,7 @@ std::vector<SymbolId> Symbols::all_symbols(const Poly& p) const {
     const SymbolInfo& defined = info(open.back());
     open.pop_back();
     for (const Poly& a : defined.arguments) {
-      for (const Poly::Term& t : a.terms()) {
+      for (const PolyTerm& t : a.terms()) {
         for (const Power& power : t.monomial) {
           const auto at = std::lower_bound(result.begin(), result.end(), power.symbol);
           if (at != result.end() && *at == power.symbol) continue;
@@ -283,7 +283,7 @@ std::vector<SymbolId> Symbols::all_symbols(const Poly& p) const {
 }
 
 bool Symbols::occurs(const Poly& p, SymbolId symbol) const {
-  for (const Poly::Term& t : p.terms()) {
+  for (const PolyTerm& t : p.terms()) {
     for (const Power& power : t.monomial) {
       if (power.symbol == symbol) return true;
       // The symbols in the arguments of a defined symbol have lower ids than the symbol itself.
@@ -298,7 +298,7 @@ bool Symbols::occurs(const Poly& p, SymbolId symbol) const {
 std::optional<std::int64_t> Symbols::evaluate(const Poly& p, const Valuation& value) const {
   if (p.is_poisoned()) return std::nullopt;
   std::int64_t sum = p.constant_term();
-  for (const Poly::Term& t : p.terms()) {
+  for (const PolyTerm& t : p.terms()) {
     std::int64_t product = t.coefficient;
     for (const Power& power : t.monomial) {
       const SymbolInfo& s = info(power.symbol);
@@ -333,7 +333,7 @@ std::optional<std::int64_t> Symbols::lower_bound(const Poly& p) const {
   if (p.is_poisoned()) return std::nullopt;
   if (!positive_.empty() && positive_.contains(p)) return 1;
   std::int64_t sum = p.constant_term();
-  for (const Poly::Term& t : p.terms()) {
+  for (const PolyTerm& t : p.terms()) {
     if (t.coefficient < 0) return std::nullopt;
     std::int64_t product = t.coefficient;
     for (const Power& power : t.monomial) {
@@ -407,7 +407,7 @@ std::string Symbols::to_string(const Poly& p) const {
       text += magnitude == "1" ? factors : magnitude + "*" + factors;
     }
   };
-  for (const Poly::Term& t : p.terms()) {
+  for (const PolyTerm& t : p.terms()) {
     std::string factors;
     for (const Power& power : t.monomial) {
       if (!factors.empty()) factors += '*';

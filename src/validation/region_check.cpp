@@ -290,8 +290,8 @@ class Checker {
     eval::Sample sample;
     std::unordered_map<ValueId, const eval::SampledTensor*> leaves;  // by value of the result
     eval::SampledBindings constants;
-    eval::SampledEvaluation::Plan own;
-    eval::SampledEvaluation::Plan made;
+    eval::SampledEvaluation::SamplePlan own;
+    eval::SampledEvaluation::SamplePlan made;
     std::uint64_t work() const { return 2 * own.work + made.work; }
     std::uint64_t elements() const { return own.elements + made.elements; }
   };

@@ -205,7 +205,7 @@ TEST(Lanes, FormsHaveTheValuesOfTheirVariablesWithinTheirBounds) {
           rest /= stage.extents[v];
         }
         std::int64_t expected = form.constant;
-        for (const IndexForm::Term& term : form.variables) expected += term.coefficient * at[static_cast<std::size_t>(term.id)];
+        for (const IndexTerm& term : form.variables) expected += term.coefficient * at[static_cast<std::size_t>(term.id)];
         ASSERT_EQ(view.at(l), expected) << "round " << round << ", lane " << first + l;
         least = std::min(least, expected);
         greatest = std::max(greatest, expected);

@@ -44,12 +44,12 @@ void for_each_row(const Dims& dims, const Dims& strides, const Body& body) {
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 // The source coordinate u = above / below of index i (docstring of src/ops/operators/resize.cpp).
-struct Place {
+struct SourceCoordinate {
   std::int64_t above;
   std::int64_t below;
 };
-Place place_of(std::int64_t i, std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator,
-               std::string_view coordinates) {
+SourceCoordinate source_coordinate(std::int64_t i, std::int64_t size, std::int64_t result, std::int64_t numerator, std::int64_t denominator,
+                                   std::string_view coordinates) {
   if (coordinates == "asymmetric") return {i * denominator, numerator};
   if (coordinates == "align_corners") return {i * (size - 1), std::max<std::int64_t>(result - 1, 1)};
   if (coordinates == "half_pixel_symmetric") return {(2 * i + 1 - result) * denominator + (size - 1) * numerator, 2 * numerator};
@@ -65,7 +65,7 @@ Dims resized_places(std::int64_t size, std::int64_t result, std::int64_t numerat
       table.push_back(i);
       continue;
     }
-    const Place u = place_of(i, size, result, numerator, denominator, coordinates);
+    const SourceCoordinate u = source_coordinate(i, size, result, numerator, denominator, coordinates);
     const std::int64_t at = rounding == "floor"               ? floor_div(u.above, u.below)
                             : rounding == "ceil"              ? floor_div(u.above + u.below - 1, u.below)
                             : rounding == "round_prefer_ceil" ? floor_div(2 * u.above + u.below, 2 * u.below)

@@ -37,19 +37,19 @@ constexpr Weights make_weights() {
 constexpr Weights kWeights = make_weights();
 
 template <std::size_t kWidth>
-XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
+XFLOW_INLINE void sum_of_products_by(const ElementPlan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
   const Residue scale = plan.scale ? plan.scale->residues.first : 1;
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const Plan::Row& row = plan.rows[element];
-    const Plan::Terms begin = plan.patterns[row.pattern].begin;
-    const Plan::Terms end = plan.patterns[row.pattern].end;
+    const ElementPlan::Row& row = plan.rows[element];
+    const ElementPlan::Terms begin = plan.patterns[row.pattern].begin;
+    const ElementPlan::Terms end = plan.patterns[row.pattern].end;
     for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
+      const auto at = [&](const ElementPlace& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
       std::uint64_t sum[kWidth] = {};
       std::uint32_t k = begin.products;
       // Three products plus a folded number are below 2^64.
       for (; k + 3 <= end.products; k += 3) {
-        const Plan::Product* const t = &plan.products[k];
+        const ElementPlan::Product* const t = &plan.products[k];
         const Residue* const a0 = at(t[0].a);
         const Residue* const b0 = at(t[0].b);
         const Residue* const a1 = at(t[1].a);
@@ -71,7 +71,7 @@ XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* ope
         for (std::size_t l = 0; l < kWidth; ++l) sum[l] += a[l];
       }
       for (k = begin.scaled; k < end.scaled; ++k) {
-        const Plan::Scaled& t = plan.scaled[k];
+        const ElementPlan::Scaled& t = plan.scaled[k];
         const Residue c = t.first;
         const Residue* const a = t.factors > 0 ? at(t.a) : nullptr;
         const Residue* const b = t.factors > 1 ? at(t.b) : nullptr;
@@ -87,7 +87,7 @@ XFLOW_INLINE void sum_of_products_by(const Plan& plan, const Residue* const* ope
     }
   }
 }
-XFLOW_VECTORS void sum_of_products(const Plan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
+XFLOW_VECTORS void sum_of_products(const ElementPlan& plan, const Residue* const* operands, std::size_t assignments, Residue* out) {
   if (assignments == 1) {
     sum_of_products_by<1>(plan, operands, assignments, out);
   } else {
@@ -154,13 +154,13 @@ XFLOW_VECTORS Integer greatest_magnitude(const Integer* values, std::size_t coun
 
 // Sums of products and of single elements, if no sum can exceed 63 bits.
 template <std::size_t kWidth>
-XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+XFLOW_INLINE void sum_of_integers_by(const ElementPlan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const Plan::Row& row = plan.rows[element];
-    const Plan::Terms begin = plan.patterns[row.pattern].begin;
-    const Plan::Terms end = plan.patterns[row.pattern].end;
+    const ElementPlan::Row& row = plan.rows[element];
+    const ElementPlan::Terms begin = plan.patterns[row.pattern].begin;
+    const ElementPlan::Terms end = plan.patterns[row.pattern].end;
     for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
-      const auto at = [&](const Place& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
+      const auto at = [&](const ElementPlace& p) { return operands[p.operand] + plan.place(row, p) * assignments + assignment; };
       Integer sum[kWidth] = {};
       for (std::uint32_t k = begin.products; k < end.products; ++k) {
         const Integer* const a = at(plan.products[k].a);
@@ -176,7 +176,7 @@ XFLOW_INLINE void sum_of_integers_by(const Plan& plan, const Integer* const* ope
     }
   }
 }
-XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+XFLOW_VECTORS void sum_of_integers(const ElementPlan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   if (assignments == 1) {
     sum_of_integers_by<1>(plan, operands, assignments, out);
   } else {
@@ -185,11 +185,11 @@ XFLOW_VECTORS void sum_of_integers(const Plan& plan, const Integer* const* opera
 }
 
 template <std::size_t kWidth>
-XFLOW_INLINE void maximum_of_integers_by(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
-  const Integer least = plan.maximum == Plan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
+XFLOW_INLINE void maximum_of_integers_by(const ElementPlan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+  const Integer least = plan.maximum == ElementPlan::Maximum::with_zero ? 0 : std::numeric_limits<Integer>::min();
   for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-    const Plan::Row& row = plan.rows[element];
-    const Plan::Pattern& pattern = plan.patterns[row.pattern];
+    const ElementPlan::Row& row = plan.rows[element];
+    const ElementPlan::Pattern& pattern = plan.patterns[row.pattern];
     for (std::size_t assignment = 0; assignment < assignments; assignment += kWidth) {
       Integer most[kWidth];
       for (Integer& m : most) m = least;
@@ -202,7 +202,7 @@ XFLOW_INLINE void maximum_of_integers_by(const Plan& plan, const Integer* const*
     }
   }
 }
-XFLOW_VECTORS void maximum_of_integers(const Plan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
+XFLOW_VECTORS void maximum_of_integers(const ElementPlan& plan, const Integer* const* operands, std::size_t assignments, Integer* out) {
   if (assignments == 1) {
     maximum_of_integers_by<1>(plan, operands, assignments, out);
   } else {
@@ -243,7 +243,7 @@ XFLOW_VECTORS void hash_integers(const Integer* values, std::size_t elements, st
 template <typename Number, typename Literal, typename One, typename Two>
 Number run_formula(std::span<const FormulaStep> steps, const Number* const* operands, std::size_t assignments, std::size_t assignment,
                    const Literal& literal, const One& one, const Two& two) {
-  std::array<Number, Plan::kMostDepth> stack;
+  std::array<Number, ElementPlan::kMostDepth> stack;
   std::size_t top = 0;
   for (const FormulaStep& s : steps) {
     if (s.kind == Kind::literal) {
@@ -260,21 +260,21 @@ Number run_formula(std::span<const FormulaStep> steps, const Number* const* oper
   return stack[0];
 }
 
-std::span<const FormulaStep> formula(const Plan& plan, std::size_t element) {
+std::span<const FormulaStep> formula(const ElementPlan& plan, std::size_t element) {
   const std::uint32_t begin = element == 0 ? 0 : plan.ends[element - 1];
   return std::span(plan.steps).subspan(begin, plan.ends[element] - begin);
 }
 
 // Sums of products over numbers with their own arithmetic.
 template <typename Number, typename Zero, typename Add, typename Multiply, typename Scale>
-void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assignments, Number* out, const Zero& zero, const Add& add,
-              const Multiply& multiply, const Scale& scale) {
+void sum_rows(const ElementPlan& plan, const Number* const* operands, std::size_t assignments, Number* out, const Zero& zero,
+              const Add& add, const Multiply& multiply, const Scale& scale) {
   for (std::size_t assignment = 0; assignment < assignments; ++assignment) {
     for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-      const Plan::Row& row = plan.rows[element];
-      const Plan::Terms begin = plan.patterns[row.pattern].begin;
-      const Plan::Terms end = plan.patterns[row.pattern].end;
-      const auto at = [&](const Place& p) { return operands[p.operand][plan.place(row, p) * assignments + assignment]; };
+      const ElementPlan::Row& row = plan.rows[element];
+      const ElementPlan::Terms begin = plan.patterns[row.pattern].begin;
+      const ElementPlan::Terms end = plan.patterns[row.pattern].end;
+      const auto at = [&](const ElementPlace& p) { return operands[p.operand][plan.place(row, p) * assignments + assignment]; };
       Number sum = zero;
       for (std::uint32_t k = begin.products; k < end.products; ++k)
         sum = add(sum, multiply(at(plan.products[k].a), at(plan.products[k].b)));
@@ -284,7 +284,7 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assig
                                                                                                            : add(sum, at(plan.plain[k]));
       }
       for (std::uint32_t k = begin.scaled; k < end.scaled; ++k) {
-        const Plan::Scaled& t = plan.scaled[k];
+        const ElementPlan::Scaled& t = plan.scaled[k];
         sum = add(sum, scale(t.coefficient, Pair{t.first, t.second},
                              t.factors == 0   ? std::nullopt
                              : t.factors == 1 ? std::optional<Number>(at(t.a))
@@ -297,7 +297,7 @@ void sum_rows(const Plan& plan, const Number* const* operands, std::size_t assig
 }
 
 // Whether no sum of a plan can exceed 62 bits, whatever the operands are.
-bool stays_small(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments) {
+bool stays_small(const ElementPlan& plan, std::span<const Integer* const> operands, std::size_t assignments) {
   if (!plan.scaled.empty()) return false;
   double most = 0;
   for (std::size_t k = 0; k < operands.size(); ++k)
@@ -384,7 +384,7 @@ std::array<std::uint64_t, 2> weighted_products(std::span<const std::vector<std::
   return sums;
 }
 
-bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out) {
+bool evaluate(const ElementPlan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out) {
   if (plan.is_sum) {
     sum_of_products(plan, operands.data(), assignments, out);
     return true;
@@ -406,7 +406,7 @@ bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::s
   return std::all_of(out, out + plan.elements() * assignments, [](Residue v) { return v != kUndefined; });
 }
 
-bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out) {
+bool evaluate(const ElementPlan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out) {
   if (plan.is_sum) {
     sum_rows(
         plan, operands.data(), assignments, out, Pair{}, [](Pair a, Pair b) { return field::apply(Function::add, a, b); },
@@ -422,8 +422,8 @@ bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size
   return std::all_of(out, out + plan.elements() * assignments, [](Pair v) { return v.first != kUndefined; });
 }
 
-bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out) {
-  if (plan.maximum != Plan::Maximum::no) {
+bool evaluate(const ElementPlan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out) {
+  if (plan.maximum != ElementPlan::Maximum::no) {
     maximum_of_integers(plan, operands.data(), assignments, out);
     return true;
   }

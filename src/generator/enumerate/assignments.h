@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/egraph/numbers.h"
-#include "src/generator/enumerate/plan.h"
+#include "src/generator/enumerate/element_plan.h"
 
 namespace xflow::generator {
 
@@ -24,9 +24,9 @@ constexpr std::size_t padded(std::size_t assignments) {
 // Computes out[element][assignment] of one output from operands[k][element][assignment]. `assignments` is 1
 // or a multiple of kAssignments. Returns false if an element has no value (for pairs: no value modulo the
 // first prime).
-bool evaluate(const Plan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out);
-bool evaluate(const Plan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out);
-bool evaluate(const Plan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out);
+bool evaluate(const ElementPlan& plan, std::span<const Residue* const> operands, std::size_t assignments, Residue* out);
+bool evaluate(const ElementPlan& plan, std::span<const Pair* const> operands, std::size_t assignments, Pair* out);
+bool evaluate(const ElementPlan& plan, std::span<const Integer* const> operands, std::size_t assignments, Integer* out);
 
 // Hashes the tensor of each assignment by two sums over its elements with fixed weights, modulo the first
 // prime, or modulo 2^64 for integers. `salt` distinguishes shapes.

@@ -194,7 +194,7 @@ ir::Attributes GraphSignature::attributes(const Leaf& constant, std::size_t size
   return {{"channels", ir::Poly(dims[0])}, {"kernel", ir::polys(std::span(dims).subspan(2))}};
 }
 
-const std::vector<Plan>& GraphSignature::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+const std::vector<ElementPlan>& GraphSignature::plans(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
   PlanCache::Plans& plans = find_operation(id, operands[0], operands.size() > 1 ? operands[1] : TypeId{}).plans[sizes];
   if (!plans) {
     std::vector<std::vector<std::int64_t>> shapes;

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "src/egraph/weights.h"
-#include "src/generator/enumerate/plan.h"
+#include "src/generator/enumerate/element_plan.h"
 #include "src/generator/enumerate/plan_cache.h"
 #include "src/ir/graph.h"
 
@@ -157,7 +157,7 @@ class GraphSignature {
   ir::OperatorId op(const Leaf& constant) const;
   ir::Attributes attributes(const Leaf& constant, std::size_t sizes) const;
   // The plans of the outputs. Requires operands that fit.
-  const std::vector<Plan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
+  const std::vector<ElementPlan>& plans(ChoiceId choice, std::span<const TypeId> operands, std::size_t sizes) const;
 
   // Uses the plans of a cache that it shares with signatures of other threads.
   void share_plans(std::shared_ptr<PlanCache> cache) { cache_ = std::move(cache); }

@@ -13,8 +13,8 @@ PlanCache::Plans PlanCache::get(ir::OperatorId op, const ir::Attributes& attribu
     if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
   }
   // Two threads may make the same plans; the first result is kept.
-  auto made = Plan::make(op, attributes, operands);
-  Plans plans = made ? std::make_shared<const std::vector<Plan>>(*std::move(made)) : nullptr;
+  auto made = ElementPlan::make(op, attributes, operands);
+  Plans plans = made ? std::make_shared<const std::vector<ElementPlan>>(*std::move(made)) : nullptr;
   const std::lock_guard lock(mutex_);
   return plans_.try_emplace(std::move(key), std::move(plans)).first->second;
 }

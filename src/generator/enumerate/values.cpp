@@ -12,11 +12,11 @@ constexpr std::size_t kHashed = std::size_t{1} << 14;
 constexpr std::size_t kFunctionals = std::size_t{1} << 12;
 
 // Terms of the sums of hashes: residues modulo the first prime, integers modulo 2^64.
-std::uint32_t weight_of(Residue /*kind*/, std::size_t sum, std::size_t element, const Plan& plan) {
+std::uint32_t weight_of(Residue /*kind*/, std::size_t sum, std::size_t element, const ElementPlan& plan) {
   const std::uint32_t weight = residue_weight(sum, element);
   return plan.scale ? multiply(weight, plan.scale->residues.first) : weight;
 }
-std::uint64_t weight_of(Integer /*kind*/, std::size_t sum, std::size_t element, const Plan& /*plan*/) {
+std::uint64_t weight_of(Integer /*kind*/, std::size_t sum, std::size_t element, const ElementPlan& /*plan*/) {
   return integer_weight(sum, element);
 }
 void add_to(std::uint32_t& total, std::uint32_t by) { total = reduce(static_cast<std::uint64_t>(total) + by); }
@@ -88,7 +88,7 @@ auto ValueStore<Number>::input(std::size_t leaf, std::size_t label) -> Id {
 template <typename Number>
 auto ValueStore<Number>::constant(std::size_t leaf) -> Id {
   const Leaf& constant = signature_.leaves()[leaf];
-  const auto plans = Plan::make(signature_.op(constant), signature_.attributes(constant, sizes_), {});
+  const auto plans = ElementPlan::make(signature_.op(constant), signature_.attributes(constant, sizes_), {});
   const TypeId type = constant.type;
   const std::size_t elements = signature_.elements(type, sizes_);
   std::vector<Number> numbers(elements * kAssignments);
@@ -133,7 +133,7 @@ bool ValueStore<Number>::apply(ChoiceId choice, std::span<const TypeId> types, s
 template <typename Number>
 bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
                                 std::span<std::uint64_t* const> out) {
-  const std::vector<Plan>& plans = signature_.plans(choice, types, sizes_);
+  const std::vector<ElementPlan>& plans = signature_.plans(choice, types, sizes_);
   const GraphSignature::Operation& operation = signature_.operation(choice, types[0], types.size() > 1 ? types[1] : TypeId{});
   if (hash_by_weights(operation, plans, a, b, out)) return true;
   if (hashed_.empty()) hashed_.resize(kHashed);
@@ -173,17 +173,17 @@ bool ValueStore<Number>::hashes(ChoiceId choice, std::span<const TypeId> types, 
 }
 
 template <typename Number>
-void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear) const {
+void ValueStore<Number>::find_linear(std::span<const ElementPlan> plans, Linear& linear) const {
   using Kind = typename Linear::Kind;
   linear.kind = Kind::none;
   if constexpr (HashWeights<Number>::kAreThere) {
     bool has_products = false;
     bool is_elementwise = true;
-    for (const Plan& p : plans) {
+    for (const ElementPlan& p : plans) {
       if (!p.is_sum || !p.scaled.empty() || (p.scale && !std::is_same_v<Number, Residue>)) return;
       has_products = has_products || !p.products.empty();
       is_elementwise = is_elementwise && p.patterns.size() == 1 && p.plain.empty() && p.products.size() == 1;
-      for (const Plan::Product& t : p.products)
+      for (const ElementPlan::Product& t : p.products)
         if (t.a.operand == t.b.operand) return;
       for (std::size_t e = 0; e < p.rows.size() && is_elementwise; ++e)
         is_elementwise = p.place(p.rows[e], p.products[0].a) == e && p.place(p.rows[e], p.products[0].b) == e;
@@ -193,15 +193,15 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
     linear.kind = !has_products ? Kind::sums : is_elementwise ? Kind::elementwise : Kind::products;
     if (linear.kind == Kind::products) return;
     for (std::size_t o = 0; o < plans.size(); ++o) {
-      const Plan& p = plans[o];
+      const ElementPlan& p = plans[o];
       for (std::size_t s = 0; s < 2; ++s) {
         const std::size_t sides = linear.kind == Kind::elementwise ? 1 : p.operand_elements.size();
         for (std::size_t side = 0; side < sides; ++side) linear.of_operand[side][o][s].assign(p.operand_elements[side], 0);
         for (std::size_t element = 0; element < p.rows.size(); ++element) {
           const Weight weight = weight_of(Number{}, s, element, p);
           if (linear.kind == Kind::elementwise) linear.of_operand[0][o][s][element] = weight;
-          const Plan::Row& row = p.rows[element];
-          const Plan::Pattern& pattern = p.patterns[row.pattern];
+          const ElementPlan::Row& row = p.rows[element];
+          const ElementPlan::Pattern& pattern = p.patterns[row.pattern];
           for (std::uint32_t k = pattern.begin.plain; k < pattern.end.plain; ++k)
             add_to(linear.of_operand[p.plain[k].operand][o][s][p.place(row, p.plain[k])], weight);
         }
@@ -211,8 +211,8 @@ void ValueStore<Number>::find_linear(std::span<const Plan> plans, Linear& linear
 }
 
 template <typename Number>
-bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
-                                         std::span<const Id> b, std::span<std::uint64_t* const> out) {
+bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operation, std::span<const ElementPlan> plans,
+                                         std::span<const Id> a, std::span<const Id> b, std::span<std::uint64_t* const> out) {
   if constexpr (HashWeights<Number>::kAreThere) {
     using Kind = typename Linear::Kind;
     if (linear_bytes_ > most_bytes_ / 3) {
@@ -265,7 +265,8 @@ bool ValueStore<Number>::hash_by_weights(const GraphSignature::Operation& operat
 }
 
 template <typename Number>
-auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other) -> const Functional& {
+auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const ElementPlan> plans, std::size_t side, Id other)
+    -> const Functional& {
   if (functionals_.empty()) functionals_.resize(kFunctionals);
   const std::uint64_t key = 1 + (static_cast<std::uint64_t>(operation) << 30 | static_cast<std::uint64_t>(side) << 29 | other);
   Functional& f = functionals_[mix(key) & (kFunctionals - 1)];
@@ -274,23 +275,23 @@ auto ValueStore<Number>::functional(std::uint32_t operation, std::span<const Pla
   if constexpr (HashWeights<Number>::kAreThere) {
     const Number* const fixed = values_[other].numbers;
     for (std::size_t o = 0; o < plans.size(); ++o) {
-      const Plan& plan = plans[o];
+      const ElementPlan& plan = plans[o];
       for (std::size_t s = 0; s < 2; ++s) {
         sums_.assign(plan.operand_elements[side], 0);
         std::uint64_t constant = 0;
         for (std::size_t element = 0; element < plan.rows.size(); ++element) {
-          const Plan::Row& row = plan.rows[element];
-          const Plan::Terms begin = plan.patterns[row.pattern].begin;
-          const Plan::Terms end = plan.patterns[row.pattern].end;
+          const ElementPlan::Row& row = plan.rows[element];
+          const ElementPlan::Terms begin = plan.patterns[row.pattern].begin;
+          const ElementPlan::Terms end = plan.patterns[row.pattern].end;
           const Weight weight = weight_of(Number{}, s, element, plan);
           for (std::uint32_t k = begin.products; k < end.products; ++k) {
             const bool first = plan.products[k].a.operand == side;
-            const Place& mine = first ? plan.products[k].a : plan.products[k].b;
-            const Place& others = first ? plan.products[k].b : plan.products[k].a;
+            const ElementPlace& mine = first ? plan.products[k].a : plan.products[k].b;
+            const ElementPlace& others = first ? plan.products[k].b : plan.products[k].a;
             sums_[plan.place(row, mine)] += product(weight, fixed[plan.place(row, others)]);
           }
           for (std::uint32_t k = begin.plain; k < end.plain; ++k) {
-            const Place& place = plan.plain[k];
+            const ElementPlace& place = plan.plain[k];
             if (place.operand == side) {
               sums_[plan.place(row, place)] += weight;
             } else {
@@ -329,7 +330,7 @@ void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types,
     }
     operands[n] = numbers.data();
   }
-  const std::vector<Plan>& plans = signature_.plans(choice, types, sizes_);
+  const std::vector<ElementPlan>& plans = signature_.plans(choice, types, sizes_);
   const std::span<const TypeId> outputs = signature_.type(choice, types);
   has_value_.assign(assignments_, true);
   for (std::size_t o = 0; o < plans.size(); ++o) {

@@ -154,11 +154,11 @@ class ValueStore {
     if (signature_.choice(choice).commutative && b < a) std::swap(a, b);
     return (static_cast<std::uint64_t>(choice) + 1) << 56 | static_cast<std::uint64_t>(a) << 28 | b;
   }
-  bool hash_by_weights(const GraphSignature::Operation& operation, std::span<const Plan> plans, std::span<const Id> a,
+  bool hash_by_weights(const GraphSignature::Operation& operation, std::span<const ElementPlan> plans, std::span<const Id> a,
                        std::span<const Id> b, std::span<std::uint64_t* const> out);
-  void find_linear(std::span<const Plan> plans, Linear& linear) const;
+  void find_linear(std::span<const ElementPlan> plans, Linear& linear) const;
   // The hash as a function of operand `side`, with `other` fixed.
-  const Functional& functional(std::uint32_t operation, std::span<const Plan> plans, std::size_t side, Id other);
+  const Functional& functional(std::uint32_t operation, std::span<const ElementPlan> plans, std::size_t side, Id other);
   // Computes an operation on the operands selected by `asked_` into results_.
   void compute(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b);
   Id intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash);

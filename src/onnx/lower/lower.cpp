@@ -9,7 +9,7 @@
 #include "src/onnx/lift/declared_shapes.h"
 #include "src/onnx/lift/mapping_table.h"
 #include "src/onnx/lower/lower_names.h"
-#include "src/onnx/lower/lower_plan.h"
+#include "src/onnx/lower/lowering_plan.h"
 #include "src/ops/operator.h"
 
 namespace xflow::onnx_io {
@@ -26,7 +26,7 @@ bool has_named_nodes(const Document& document) {
 
 class ModelWriter {
  public:
-  ModelWriter(const LowerTask& task, Plan plan)
+  ModelWriter(const LowerTask& task, LoweringPlan plan)
       : document_(task.document),
         model_(task.model),
         arena_(task.arena),
@@ -312,7 +312,7 @@ class ModelWriter {
   const Document& document_;
   const LiftedModel& model_;
   ir::Arena& arena_;
-  const Plan plan_;
+  const LoweringPlan plan_;
   FreshNames fresh_;
   DeclaredShapes shapes_;
   const bool declare_;
@@ -334,7 +334,7 @@ class ModelWriter {
 Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
                            const ir::ValueMap& correspondence, const Fold& fold, const LowerOptions& options) {
   const LowerTask task{document, model, arena, graph, correspondence, fold, options};
-  XFLOW_TRY(Plan plan, make_plan(task));
+  XFLOW_TRY(LoweringPlan plan, make_plan(task));
   return ModelWriter(task, std::move(plan)).run();
 }
 

@@ -13,14 +13,14 @@
 
 #include "src/onnx/lower/fused_export.h"
 #include "src/onnx/lower/lower_match.h"
-#include "src/onnx/lower/lower_plan.h"
+#include "src/onnx/lower/lowering_plan.h"
 
 namespace xflow::onnx_io {
 
 class Planner {
  public:
   explicit Planner(const LowerTask& task);
-  Result<Plan> run();
+  Result<LoweringPlan> run();
 
  private:
   static constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
@@ -111,7 +111,7 @@ class Planner {
   std::unordered_set<ir::ValueId> not_absorbed_;
   bool recompute_shapes_ = false;
 
-  Plan plan_;
+  LoweringPlan plan_;
   std::unordered_map<ir::NodeId, ItemId> node_items_;  // exported items
   // Nodes of the document: whether they read the replacements of their operands.
   std::unordered_map<NodeId, bool> mapped_;

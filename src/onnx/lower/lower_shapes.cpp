@@ -20,7 +20,7 @@ struct Linear {
 };
 std::optional<Linear> linear(const ir::Symbols& symbols, const ir::Poly& p) {
   if (p.is_poisoned() || p.terms().size() != 1) return std::nullopt;
-  const ir::Poly::Term& term = p.terms()[0];
+  const ir::PolyTerm& term = p.terms()[0];
   if (term.monomial.size() != 1 || term.monomial[0].power != 1 || term.coefficient < 1) return std::nullopt;
   if (is_computed(symbols.info(term.monomial[0].symbol).kind)) return std::nullopt;
   return Linear{term.monomial[0].symbol, term.coefficient, p.constant_term()};
@@ -36,7 +36,7 @@ class Writer {
   Result<std::string> poly(const ir::Poly& p) {
     if (const SizeSource* source = find(p)) return size(*source);
     std::optional<std::string> sum;
-    for (const ir::Poly::Term& term : p.terms()) {
+    for (const ir::PolyTerm& term : p.terms()) {
       std::optional<std::string> product;
       for (const ir::Power& power : term.monomial) {
         XFLOW_TRY(const std::string factor, symbol(power.symbol));

@@ -98,7 +98,7 @@ Expression Algebra::factor(FactorPtr factor, int power) const {
 Expression Algebra::integer(const Poly& poly) const {
   if (poly.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
   Expression e = broken(Fault::algebra_integer_without_constant) ? Expression{} : constant(Rational(poly.constant_term()));
-  for (const Poly::Term& t : poly.terms()) {
+  for (const ir::PolyTerm& t : poly.terms()) {
     Term term;
     term.coefficient = Rational(t.coefficient);
     for (const ir::Power& p : t.monomial) {

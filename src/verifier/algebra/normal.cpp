@@ -222,7 +222,7 @@ class Substituter {
  private:
   // False only if the substitution does not change the polynomial.
   bool may_change(const Poly& p) const {
-    return std::any_of(p.terms().begin(), p.terms().end(), [&](const Poly::Term& t) {
+    return std::any_of(p.terms().begin(), p.terms().end(), [&](const ir::PolyTerm& t) {
       return std::any_of(t.monomial.begin(), t.monomial.end(), [&](const ir::Power& power) {
         return !symbols_.info(power.symbol).arguments.empty() || by_.contains(power.symbol);
       });

@@ -38,7 +38,7 @@ bool Ranges::obviously_at_least_zero(const Poly& p) const {
   if (p.is_poisoned()) return false;
   if (const auto c = p.constant()) return *c >= 0;
   bool shifts = p.constant_term() < 0;
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     shifts = shifts || t.coefficient < 0;
     for (const ir::Power& power : t.monomial) {
       const ir::SymbolInfo& info = symbols_.info(power.symbol);
@@ -64,12 +64,12 @@ bool divides(const ir::Monomial& a, const ir::Monomial& b) {
 bool Ranges::shifted_at_least_zero(const Poly& p) const {
   // A negative coefficient remains negative unless a product with a positive coefficient contains its
   // symbols.
-  for (const Poly::Term& t : p.terms()) {
-    const auto helps = [&](const Poly::Term& other) { return other.coefficient > 0 && divides(t.monomial, other.monomial); };
+  for (const ir::PolyTerm& t : p.terms()) {
+    const auto helps = [&](const ir::PolyTerm& other) { return other.coefficient > 0 && divides(t.monomial, other.monomial); };
     if (t.coefficient < 0 && std::none_of(p.terms().begin(), p.terms().end(), helps)) return false;
   }
   Poly shifted(p.constant_term());
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     Poly product(t.coefficient);
     for (const ir::Power& power : t.monomial) {
       std::int64_t low = least(power.symbol).value_or(0);
@@ -81,7 +81,7 @@ bool Ranges::shifted_at_least_zero(const Poly& p) const {
     shifted += product;
   }
   if (shifted.is_poisoned() || (shifted.constant_term() < 0 && !broken(Fault::ranges_constant_ignored))) return false;
-  return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const Poly::Term& t) { return t.coefficient >= 0; });
+  return std::all_of(shifted.terms().begin(), shifted.terms().end(), [](const ir::PolyTerm& t) { return t.coefficient >= 0; });
 }
 
 namespace {
@@ -89,7 +89,7 @@ namespace {
 // Substitutes values for symbols; nullopt if such a symbol occurs inside a defined symbol.
 std::optional<Poly> with_values(const ir::Symbols& symbols, const Poly& p, const ir::Symbols::Substitution& by) {
   Poly result(p.constant_term());
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     Poly product(t.coefficient);
     for (const ir::Power& power : t.monomial) {
       const auto value = by.find(power.symbol);
@@ -174,7 +174,7 @@ const std::vector<Ranges::Bound>& Ranges::bounds(SymbolId symbol) const {
     const auto is_index = [&](const ir::Power& power) { return symbols_.info(power.symbol).kind == SymbolKind::index; };
     const auto terms = linear->second.terms();
     const bool of_sizes = std::none_of(terms.begin(), terms.end(),
-                                       [&](const Poly::Term& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), is_index); });
+                                       [&](const ir::PolyTerm& t) { return std::any_of(t.monomial.begin(), t.monomial.end(), is_index); });
     list.push_back({c, std::move(linear->second), a->relation == Relation::zero, of_sizes, a});
   }
   return list;
@@ -229,7 +229,7 @@ std::optional<Condition> tidy(const ir::Symbols& symbols, const Atom& atom) {
     if (p.is_constant()) return tidy(symbols, {p, atom.relation});
   }
   std::int64_t g = 0;
-  for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
+  for (const ir::PolyTerm& t : p.terms()) g = std::gcd(g, t.coefficient);
   if (g > 1) {
     const std::int64_t c = p.constant_term();
     if (atom.relation != Relation::at_least_zero && c % g != 0 && !broken(Fault::ranges_rounds_equations)) {
@@ -257,12 +257,12 @@ bool is_size(const ir::Symbols& symbols, SymbolId s) {
 
 std::vector<Poly> divisors(const ir::Symbols& symbols, const Poly& p) {
   std::vector<Poly> result;
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     ir::Monomial sizes;
     for (const ir::Power& power : t.monomial)
       if (is_size(symbols, power.symbol)) sizes.push_back(power);
     for (const std::int64_t c : {std::int64_t{1}, t.coefficient < 0 ? -t.coefficient : t.coefficient}) {
-      const Poly e(Poly::Term{sizes, c});
+      const Poly e(ir::PolyTerm{sizes, c});
       if (!e.is_one() && !e.is_poisoned() && std::find(result.begin(), result.end(), e) == result.end()) result.push_back(e);
     }
   }
@@ -276,7 +276,7 @@ std::pair<Poly, Poly> split_by(const Poly& p, const Poly& e) {
     quotient += Poly(ir::floor_divide(p.constant_term(), *c));
     if (!broken(Fault::ranges_split_keeps_constant)) rest -= quotient * e;
   }
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     const Poly term(t);
     if (const auto q = ir::exact_divide(term, e)) {
       quotient += *q;

@@ -142,7 +142,7 @@ class Writer {
   std::string poly(const Poly& p) {
     if (p.is_poisoned()) throw Unnamed{};
     std::string text;
-    for (const Poly::Term& t : p.terms()) {
+    for (const ir::PolyTerm& t : p.terms()) {
       std::string factors;
       for (const ir::Power& power : t.monomial) {
         const auto name = names_.find(power.symbol);

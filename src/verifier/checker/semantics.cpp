@@ -83,7 +83,7 @@ class Hasher {
 
   std::uint64_t poly(const Poly& p) {
     std::uint64_t sum = static_cast<std::uint64_t>(p.constant_term());
-    for (const Poly::Term& t : p.terms()) {
+    for (const ir::PolyTerm& t : p.terms()) {
       std::uint64_t product = 0;
       for (const ir::Power& power : t.monomial) product += mix(symbol(power.symbol), power.power);
       sum += mix(product, static_cast<std::uint64_t>(t.coefficient));

@@ -77,7 +77,7 @@ class Readable::Printer {
   std::string atom(const Atom& a) {
     Poly left;
     Poly right;
-    for (const Poly::Term& t : a.poly.terms()) {
+    for (const ir::PolyTerm& t : a.poly.terms()) {
       Poly term(t.coefficient < 0 ? -t.coefficient : t.coefficient);
       for (const ir::Power& power : t.monomial)
         for (std::uint32_t n = 0; n < power.power; ++n) term *= Poly(power.symbol);

@@ -141,7 +141,7 @@ std::optional<Formula> FormulaTranslator::symbol(SymbolId s) const {
   return std::nullopt;
 }
 
-std::optional<Formula> FormulaTranslator::whole(const Poly::Term& t) const {
+std::optional<Formula> FormulaTranslator::whole(const ir::PolyTerm& t) const {
   if (wording_ == Wording::elements || t.monomial.size() < 2) return std::nullopt;
   std::string list;
   for (const ir::Power& power : t.monomial) {
@@ -162,7 +162,7 @@ std::optional<Formula> FormulaTranslator::whole(const Poly::Term& t) const {
 
 std::optional<Formula> FormulaTranslator::poly(const Poly& p) const {
   std::optional<Formula> sum;
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     std::optional<Formula> product = whole(t);
     const bool is_whole = product.has_value();
     for (const ir::Power& power : t.monomial) {
@@ -191,7 +191,7 @@ std::optional<Formula> FormulaTranslator::poly(const Poly& p) const {
 std::optional<Guard> FormulaTranslator::atom(const ops::Atom& a) const {
   Poly left;
   Poly right;
-  for (const Poly::Term& t : a.poly.terms()) {
+  for (const ir::PolyTerm& t : a.poly.terms()) {
     Poly term(t.coefficient < 0 ? -t.coefficient : t.coefficient);
     for (const ir::Power& power : t.monomial)
       for (std::uint32_t n = 0; n < power.power; ++n) term *= Poly(power.symbol);

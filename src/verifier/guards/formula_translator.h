@@ -45,7 +45,7 @@ class FormulaTranslator {
   std::optional<Formula> symbol(ir::SymbolId s) const;
 
   // product(r) for r[0] * r[1], elements(x) for x.0 * x.1. Requires all elements, and at least two.
-  std::optional<Formula> whole(const ir::Poly::Term& t) const;
+  std::optional<Formula> whole(const ir::PolyTerm& t) const;
 
   std::optional<Formula> poly(const ir::Poly& p) const;
 

@@ -71,7 +71,7 @@ Poly primitive(const Symbols& symbols, Poly p) {
     }
   }
   std::int64_t g = p.constant_term() < 0 ? -p.constant_term() : p.constant_term();
-  for (const Poly::Term& t : p.terms()) g = std::gcd(g, t.coefficient);
+  for (const ir::PolyTerm& t : p.terms()) g = std::gcd(g, t.coefficient);
   return g > 1 ? *ir::exact_divide(p, Poly(g)) : p;
 }
 

@@ -100,7 +100,7 @@ class Queries::Encoder {
     if (p.is_poisoned()) throw z3::exception("overflow");
     z3::expr_vector sum(context_);
     sum.push_back(context_.int_val(p.constant_term()));
-    for (const Poly::Term& t : p.terms()) sum.push_back(context_.int_val(t.coefficient) * monomial(t.monomial, real, known));
+    for (const ir::PolyTerm& t : p.terms()) sum.push_back(context_.int_val(t.coefficient) * monomial(t.monomial, real, known));
     return sum.size() == 1 ? sum[0] : z3::sum(sum);
   }
 
@@ -346,7 +346,7 @@ class Queries::Encoder {
       if (a.relation == Relation::not_zero || a.poly.is_constant()) return;
       for (const SymbolId d : dimensions) {
         const Poly product = a.poly * Poly(d);
-        const bool speaks_of_known = std::all_of(product.terms().begin(), product.terms().end(), [&](const Poly::Term& t) {
+        const bool speaks_of_known = std::all_of(product.terms().begin(), product.terms().end(), [&](const ir::PolyTerm& t) {
           return (t.monomial.size() == 1 && t.monomial[0].power == 1) || known.monomials.contains(t.monomial);
         });
         if (!product.is_poisoned() && speaks_of_known && !broken(Fault::solver_conditions_are_not_multiplied))

@@ -104,7 +104,7 @@ class Equations {
 
   // At least 1 whatever the sizes in it are.
   bool is_size(const Poly& p) const {
-    const bool sizes_alone = std::all_of(p.terms().begin(), p.terms().end(), [&](const Poly::Term& t) {
+    const bool sizes_alone = std::all_of(p.terms().begin(), p.terms().end(), [&](const ir::PolyTerm& t) {
       return t.coefficient > 0 && std::all_of(t.monomial.begin(), t.monomial.end(), [&](const ir::Power& power) {
                return symbols_.info(power.symbol).kind == SymbolKind::dimension;
              });
@@ -137,7 +137,7 @@ class Equations {
 // The text of an expression of the rule language.
 std::string text_of(const ir::Symbols& symbols, const Poly& p) {
   std::vector<std::string> terms;
-  for (const Poly::Term& t : p.terms()) {
+  for (const ir::PolyTerm& t : p.terms()) {
     std::vector<std::string> factors;
     if (t.coefficient != 1) factors.push_back(std::to_string(t.coefficient));
     for (const ir::Power& power : t.monomial) {

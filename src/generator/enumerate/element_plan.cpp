@@ -1,4 +1,4 @@
-#include "src/generator/enumerate/plan.h"
+#include "src/generator/enumerate/element_plan.h"
 
 #include <fmt/format.h>
 
@@ -21,9 +21,9 @@ using ops::ExprKind;
 using ops::Function;
 
 // A coefficient times the product of at most two elements.
-struct Term {
+struct ElementTerm {
   Rational coefficient = 1;
-  std::array<Place, 2> places;
+  std::array<ElementPlace, 2> places;
   std::size_t factors = 0;
 };
 
@@ -31,7 +31,7 @@ struct Term {
 struct Value {
   bool is_sum = true;
   bool is_lowest = false;  // minus infinity: the neutral element of a maximum
-  std::vector<Term> terms;
+  std::vector<ElementTerm> terms;
   std::vector<FormulaStep> formula;
 };
 
@@ -78,7 +78,7 @@ class ElementBuilder {
     std::vector<FormulaStep> result;
     const auto apply = [&](Function f) { result.push_back({FormulaStep::Kind::apply, {}, {}, {}, f}); };
     for (std::size_t k = 0; k < v.terms.size(); ++k) {
-      const Term& t = v.terms[k];
+      const ElementTerm& t = v.terms[k];
       const bool shows_coefficient = t.factors == 0 || !(t.coefficient == Rational(1));
       if (shows_coefficient) result.push_back(literal_step(t.coefficient));
       for (std::size_t n = 0; n < t.factors; ++n) {
@@ -94,7 +94,7 @@ class ElementBuilder {
  private:
   static Value constant(const Rational& value) {
     Value result;
-    if (!(value == Rational(0))) result.terms.push_back(Term{value, {}, 0});
+    if (!(value == Rational(0))) result.terms.push_back(ElementTerm{value, {}, 0});
     return result;
   }
   static Result<Value> literal(const ir::Real& value) {
@@ -114,7 +114,7 @@ class ElementBuilder {
   }
   Result<std::int64_t> integer(const Poly& p) {
     std::int64_t total = p.constant_term();
-    for (const Poly::Term& t : p.terms()) {
+    for (const ir::PolyTerm& t : p.terms()) {
       std::int64_t product = t.coefficient;
       for (const ir::Power& power : t.monomial) {
         const std::optional<std::int64_t> bound = bound_value(power.symbol);
@@ -150,7 +150,8 @@ class ElementBuilder {
       offset = offset * operands_[operand][k] + index;
     }
     Value result;
-    result.terms.push_back(Term{1, {Place{static_cast<std::uint16_t>(operand), static_cast<std::uint16_t>(offset)}, Place{}}, 1});
+    result.terms.push_back(
+        ElementTerm{1, {ElementPlace{static_cast<std::uint16_t>(operand), static_cast<std::uint16_t>(offset)}, ElementPlace{}}, 1});
     return result;
   }
 
@@ -180,7 +181,7 @@ class ElementBuilder {
   }
   static std::optional<Value> scaled(Value v, const Rational& by) {
     if (!v.is_sum) return std::nullopt;
-    for (Term& t : v.terms) {
+    for (ElementTerm& t : v.terms) {
       const auto product = multiply(t.coefficient, by);
       if (!product) return std::nullopt;
       t.coefficient = *product;
@@ -260,7 +261,7 @@ std::size_t depth_of(std::span<const FormulaStep> formula) {
 
 // The places that a formula is the maximum of, and whether 0 is among them. Nothing for other formulas.
 struct Greatest {
-  std::vector<Place> places;
+  std::vector<ElementPlace> places;
   bool with_zero = false;
 };
 std::optional<Greatest> greatest_of(std::span<const FormulaStep> formula) {
@@ -285,18 +286,18 @@ std::optional<Greatest> greatest_of(std::span<const FormulaStep> formula) {
 // Builds the rows of a plan. Equal rows share a pattern.
 class RowList {
  public:
-  explicit RowList(Plan& plan) : plan_(plan) {}
+  explicit RowList(ElementPlan& plan) : plan_(plan) {}
 
-  void add(std::vector<Plan::Product> products, std::vector<Place> plain, std::vector<Plan::Scaled> scaled) {
+  void add(std::vector<ElementPlan::Product> products, std::vector<ElementPlace> plain, std::vector<ElementPlan::Scaled> scaled) {
     std::array<std::uint16_t, 4> least;
     least.fill(UINT16_MAX);
-    each_place(products, plain, scaled, [&](Place& p) {
+    each_place(products, plain, scaled, [&](ElementPlace& p) {
       least[std::min<std::size_t>(p.operand, 3)] = std::min(least[std::min<std::size_t>(p.operand, 3)], p.offset);
     });
-    Plan::Row row;
+    ElementPlan::Row row;
     for (std::size_t k = 0; k < 2; ++k) row.shift[k] = least[k] == UINT16_MAX ? std::uint16_t{0} : least[k];
     std::uint64_t key = mix(products.size()) ^ mix(plain.size() + 1) << 1 ^ scaled.size();
-    each_place(products, plain, scaled, [&](Place& p) {
+    each_place(products, plain, scaled, [&](ElementPlace& p) {
       if (p.operand < 2) p.offset = static_cast<std::uint16_t>(p.offset - row.shift[p.operand]);
       key = mix(key ^ (static_cast<std::uint64_t>(p.operand) << 16 | p.offset));
     });
@@ -308,7 +309,7 @@ class RowList {
     } else {
       row.pattern = static_cast<std::uint32_t>(plan_.patterns.size());
       known_.emplace(key, row.pattern);
-      Plan::Pattern pattern{ends(), {}};
+      ElementPlan::Pattern pattern{ends(), {}};
       plan_.products.insert(plan_.products.end(), products.begin(), products.end());
       plan_.plain.insert(plan_.plain.end(), plain.begin(), plain.end());
       plan_.scaled.insert(plan_.scaled.end(), scaled.begin(), scaled.end());
@@ -320,24 +321,24 @@ class RowList {
 
  private:
   template <typename Act>
-  static void each_place(std::vector<Plan::Product>& products, std::vector<Place>& plain, std::vector<Plan::Scaled>& scaled,
-                         const Act& act) {
-    for (Plan::Product& p : products) {
+  static void each_place(std::vector<ElementPlan::Product>& products, std::vector<ElementPlace>& plain,
+                         std::vector<ElementPlan::Scaled>& scaled, const Act& act) {
+    for (ElementPlan::Product& p : products) {
       act(p.a);
       act(p.b);
     }
-    for (Place& p : plain) act(p);
-    for (Plan::Scaled& s : scaled) {
+    for (ElementPlace& p : plain) act(p);
+    for (ElementPlan::Scaled& s : scaled) {
       if (s.factors > 0) act(s.a);
       if (s.factors > 1) act(s.b);
     }
   }
-  Plan::Terms ends() const {
+  ElementPlan::Terms ends() const {
     return {static_cast<std::uint32_t>(plan_.products.size()), static_cast<std::uint32_t>(plan_.plain.size()),
             static_cast<std::uint32_t>(plan_.scaled.size())};
   }
-  bool is(const Plan::Pattern& pattern, const std::vector<Plan::Product>& products, const std::vector<Place>& plain,
-          const std::vector<Plan::Scaled>& scaled) const {
+  bool is(const ElementPlan::Pattern& pattern, const std::vector<ElementPlan::Product>& products, const std::vector<ElementPlace>& plain,
+          const std::vector<ElementPlan::Scaled>& scaled) const {
     const auto part = [](const auto& list, std::uint32_t begin, std::uint32_t end) { return std::span(list).subspan(begin, end - begin); };
     const auto known_products = part(plan_.products, pattern.begin.products, pattern.end.products);
     const auto known_plain = part(plan_.plain, pattern.begin.plain, pattern.end.plain);
@@ -347,12 +348,12 @@ class RowList {
            std::equal(scaled.begin(), scaled.end(), known_scaled.begin(), known_scaled.end());
   }
 
-  Plan& plan_;
+  ElementPlan& plan_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> known_;
 };
 
 // Marks a plan whose formulas are all maxima.
-void find_maximum(Plan& plan) {
+void find_maximum(ElementPlan& plan) {
   std::vector<Greatest> all;
   all.reserve(plan.ends.size());
   std::uint32_t begin = 0;
@@ -365,31 +366,31 @@ void find_maximum(Plan& plan) {
   RowList rows(plan);
   for (const Greatest& g : all) {
     rows.add({}, g.places, {});
-    plan.maximum = g.with_zero ? Plan::Maximum::with_zero : Plan::Maximum::of_elements;
+    plan.maximum = g.with_zero ? ElementPlan::Maximum::with_zero : ElementPlan::Maximum::of_elements;
   }
   plan.is_relu =
-      plan.maximum == Plan::Maximum::with_zero && plan.patterns.size() == 1 && plan.plain.size() == 1 && plan.plain[0].operand == 0;
+      plan.maximum == ElementPlan::Maximum::with_zero && plan.patterns.size() == 1 && plan.plain.size() == 1 && plan.plain[0].operand == 0;
   for (std::size_t e = 0; e < plan.rows.size() && plan.is_relu; ++e) plan.is_relu = plan.place(plan.rows[e], plan.plain[0]) == e;
 }
 
 // Moves a factor common to all terms out of the sums.
-void find_scale(Plan& plan) {
+void find_scale(ElementPlan& plan) {
   if (plan.scaled.empty() || !plan.products.empty() || !plan.plain.empty()) return;
-  const Plan::Scaled& first = plan.scaled.front();
-  for (const Plan::Scaled& t : plan.scaled)
+  const ElementPlan::Scaled& first = plan.scaled.front();
+  for (const ElementPlan::Scaled& t : plan.scaled)
     if (t.factors != 1 || !(t.coefficient == first.coefficient)) return;
-  plan.scale = Plan::Scale{first.coefficient, {first.first, first.second}};
-  for (const Plan::Scaled& t : plan.scaled) plan.plain.push_back(t.a);
-  for (Plan::Pattern& p : plan.patterns) p = {{0, p.begin.scaled, 0}, {0, p.end.scaled, 0}};
+  plan.scale = ElementPlan::Scale{first.coefficient, {first.first, first.second}};
+  for (const ElementPlan::Scaled& t : plan.scaled) plan.plain.push_back(t.a);
+  for (ElementPlan::Pattern& p : plan.patterns) p = {{0, p.begin.scaled, 0}, {0, p.end.scaled, 0}};
   plan.scaled.clear();
 }
 
 // Adds the terms of one sum, divided by kind.
-void add_row(RowList& rows, const std::vector<Term>& terms) {
-  std::vector<Plan::Product> products;
-  std::vector<Place> plain;
-  std::vector<Plan::Scaled> scaled;
-  for (const Term& t : terms) {
+void add_row(RowList& rows, const std::vector<ElementTerm>& terms) {
+  std::vector<ElementPlan::Product> products;
+  std::vector<ElementPlace> plain;
+  std::vector<ElementPlan::Scaled> scaled;
+  for (const ElementTerm& t : terms) {
     const bool one = t.coefficient == Rational(1);
     if (one && t.factors == 2) {
       products.push_back({t.places[0], t.places[1]});
@@ -406,17 +407,17 @@ void add_row(RowList& rows, const std::vector<Term>& terms) {
 
 }  // namespace
 
-Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& attributes,
-                                     std::span<const std::vector<std::int64_t>> operands) {
+Result<std::vector<ElementPlan>> ElementPlan::make(ir::OperatorId op, const ir::Attributes& attributes,
+                                                   std::span<const std::vector<std::int64_t>> operands) {
   ir::Arena arena;
   ops::Typing typing(arena.symbols());
   std::vector<ir::ValueId> inputs;
   for (const auto& dims : operands)
     inputs.push_back(arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, static_cast<std::uint32_t>(inputs.size())));
   XFLOW_TRY(const ir::NodeId node, ops::apply(arena, typing, op, inputs, attributes));
-  std::vector<Plan> plans;
+  std::vector<ElementPlan> plans;
   for (std::size_t output = 0; output < arena.node(node).outputs.size(); ++output) {
-    Plan plan;
+    ElementPlan plan;
     const auto dims = ir::constant_shape(arena.node(node).outputs[output].shape);
     if (!dims) return fail(ErrorCode::unsupported, "sizes that are not known");
     plan.dims = *dims;
@@ -454,7 +455,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
                   const std::vector<FormulaStep> formula = ElementBuilder::formula_of(value);
                   plan.steps.insert(plan.steps.end(), formula.begin(), formula.end());
                   plan.ends.push_back(static_cast<std::uint32_t>(plan.steps.size()));
-                  return depth_of(std::span(plan.steps).subspan(begin)) <= Plan::kMostDepth;
+                  return depth_of(std::span(plan.steps).subspan(begin)) <= ElementPlan::kMostDepth;
                 }));
       if (!fits) return fail(ErrorCode::unsupported, "a formula that is too deep");
     }
@@ -463,7 +464,7 @@ Result<std::vector<Plan>> Plan::make(ir::OperatorId op, const ir::Attributes& at
     } else {
       find_maximum(plan);
     }
-    for (const Plan::Pattern& p : plan.patterns) {
+    for (const ElementPlan::Pattern& p : plan.patterns) {
       plan.most_products = std::max(plan.most_products, p.end.products - p.begin.products);
       plan.most_plain = std::max(plan.most_plain, p.end.plain - p.begin.plain);
     }

@@ -1,5 +1,5 @@
 // The arithmetic of enumerated operators against the reference, on integers and modulo a prime.
-#include "src/generator/enumerate/plan.h"
+#include "src/generator/enumerate/element_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -68,7 +68,7 @@ void compare(TensorKind kind, const std::vector<std::string>& words, Compared& c
         const std::span<const TypeId> operands = std::span(both).first(choice.operands);
         const auto outputs = u.type(id, operands);
         if (outputs.empty()) continue;
-        const std::vector<Plan>& plans = u.plans(id, operands, 0);
+        const std::vector<ElementPlan>& plans = u.plans(id, operands, 0);
         ASSERT_EQ(plans.size(), outputs.size());
         // Assignments of the same numbers.
         ir::Arena arena;
@@ -133,7 +133,7 @@ TEST(Plans, OfEveryWordAreThere) {
         shapes.push_back(u.shape(t, 0));
         types += " " + u.to_string(t);
       }
-      const auto made = Plan::make(u.choice(c).op, u.attributes(c, operands, 0), shapes);
+      const auto made = ElementPlan::make(u.choice(c).op, u.attributes(c, operands, 0), shapes);
       EXPECT_TRUE(made.has_value()) << u.choice(c).name << " of" << types << ": " << made.error().text();
     });
   }
@@ -142,13 +142,13 @@ TEST(Plans, OfEveryWordAreThere) {
 // Inner elements have nine windows of a kernel, those at a border six, wherever these begin: two patterns an axis.
 TEST(Plans, ListTermsOncePerPattern) {
   const std::vector<std::vector<std::int64_t>> matrices = {{4, 5}, {5, 6}};
-  const std::vector<Plan> product = Plan::make(ops::id_of("matmul"), {}, matrices).value();
+  const std::vector<ElementPlan> product = ElementPlan::make(ops::id_of("matmul"), {}, matrices).value();
   EXPECT_EQ(product[0].rows.size(), 24U);
   EXPECT_EQ(product[0].patterns.size(), 1U);
   EXPECT_EQ(product[0].products.size(), 5U);
   const std::vector<std::vector<std::int64_t>> images = {{2, 3, 5, 5}, {4, 3, 3, 3}};
   const ir::Attributes same = {{"pads", std::vector<ir::Poly>(4, ir::Poly(1))}};
-  const std::vector<Plan> convolution = Plan::make(ops::id_of("conv"), same, images).value();
+  const std::vector<ElementPlan> convolution = ElementPlan::make(ops::id_of("conv"), same, images).value();
   EXPECT_EQ(convolution[0].rows.size(), 200U);
   EXPECT_EQ(convolution[0].patterns.size(), 4U);
 }
@@ -160,7 +160,7 @@ TEST(Plans, AreMadeOnceForSignaturesThatShareThem) {
   one.share_plans(cache);
   other.share_plans(cache);
   const std::array<TypeId, 2> operands = {one.leaves()[0].type, one.leaves()[0].type};
-  const std::vector<Plan>& mine = one.plans(choice(one, "matmul"), operands, 0);
+  const std::vector<ElementPlan>& mine = one.plans(choice(one, "matmul"), operands, 0);
   EXPECT_EQ(&other.plans(choice(other, "matmul"), operands, 0), &mine);
   EXPECT_NE(&other.plans(choice(other, "matmul"), operands, 1), &mine);
   cache->clear();
@@ -175,7 +175,7 @@ TEST(Assignments, AgreeBetweenResiduesAndPairs) {
   const std::array<TypeId, 2> operands = {square, square};
   for (std::size_t c = 0; c < u.choices().size(); ++c) {
     const std::span<const TypeId> types = std::span(operands).first(u.choices()[c].operands);
-    const Plan& plan = u.plans(static_cast<ChoiceId>(c), types, 0).front();
+    const ElementPlan& plan = u.plans(static_cast<ChoiceId>(c), types, 0).front();
     std::vector<std::vector<Residue>> residues(2);
     std::vector<std::vector<Pair>> pairs(2);
     for (std::size_t k = 0; k < 2; ++k) {
@@ -200,7 +200,7 @@ void expect_one_as_eight(TensorKind kind, std::vector<std::string> words, const 
   const GraphSignature u = GraphSignature::make({kind, std::move(words), 2}).value();
   std::size_t compared = 0;
   for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
-    const Plan& plan = u.plans(c, operands, 0).front();
+    const ElementPlan& plan = u.plans(c, operands, 0).front();
     std::array<std::vector<Number>, 2> eight;
     std::array<std::vector<Number>, 2> one;  // assignment 3
     std::vector<const Number*> of_eight;

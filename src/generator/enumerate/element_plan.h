@@ -19,10 +19,10 @@
 namespace xflow::generator {
 
 // An element of an operand that an element of the result is computed from.
-struct Place {
+struct ElementPlace {
   std::uint16_t operand = 0;
   std::uint16_t offset = 0;  // row-major
-  friend bool operator==(const Place&, const Place&) = default;
+  friend bool operator==(const ElementPlace&, const ElementPlace&) = default;
 };
 
 // A step of a formula, which runs on a stack of numbers.
@@ -31,22 +31,22 @@ struct FormulaStep {
   Kind kind = Kind::literal;
   ir::Rational literal;
   Pair residues;  // of the literal
-  Place place;
+  ElementPlace place;
   ops::Function function{};
 };
 
 // Computes the elements of one output: as sums of products if the operator is such a sum, otherwise by
 // formulas.
-struct Plan {
+struct ElementPlan {
   // A term of a sum: coefficient * a * b; without b: coefficient * a; with neither: coefficient.
   struct Product {
-    Place a;
-    Place b;
+    ElementPlace a;
+    ElementPlace b;
     friend bool operator==(const Product&, const Product&) = default;
   };
   struct Scaled {
-    Place a;
-    Place b;
+    ElementPlace a;
+    ElementPlace b;
     std::uint8_t factors = 0;  // number of factors among a and b
     ir::Rational coefficient;
     std::uint32_t first = 0;  // the coefficient modulo the first prime
@@ -85,8 +85,8 @@ struct Plan {
   // is_sum: one row per element. A maximum also has one row per element, of plain places.
   std::vector<Row> rows;
   std::vector<Pattern> patterns;
-  std::vector<Product> products;  // a * b
-  std::vector<Place> plain;       // a
+  std::vector<Product> products;    // a * b
+  std::vector<ElementPlace> plain;  // a
   std::vector<Scaled> scaled;
   std::optional<Scale> scale;  // factor of every sum; then all terms are plain
   // Not is_sum: the formula of element k is steps[ends[k - 1], ends[k]) and leaves one number on the stack.
@@ -100,15 +100,17 @@ struct Plan {
   std::vector<std::uint32_t> operand_elements;
 
   // The offset of a place in a row.
-  std::size_t place(const Row& row, const Place& p) const { return std::size_t{p.offset} + row.shift[std::min<std::size_t>(p.operand, 3)]; }
+  std::size_t place(const Row& row, const ElementPlace& p) const {
+    return std::size_t{p.offset} + row.shift[std::min<std::size_t>(p.operand, 3)];
+  }
   std::size_t elements() const { return is_sum ? rows.size() : ends.size(); }
 
   // Makes the plans of the outputs of an operation with these attributes on operands of these shapes
   // (float32). Error::ill_typed as the operator's type rule; Error::unsupported for operations that are no
   // arithmetic of reals (casts, integer tensors), for more than 65,535 elements, and for formulas deeper than
   // kMostDepth.
-  static Result<std::vector<Plan>> make(ir::OperatorId op, const ir::Attributes& attributes,
-                                        std::span<const std::vector<std::int64_t>> operands);
+  static Result<std::vector<ElementPlan>> make(ir::OperatorId op, const ir::Attributes& attributes,
+                                               std::span<const std::vector<std::int64_t>> operands);
 };
 
 }  // namespace xflow::generator

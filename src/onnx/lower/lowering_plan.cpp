@@ -1,4 +1,4 @@
-#include "src/onnx/lower/lower_plan.h"
+#include "src/onnx/lower/lowering_plan.h"
 
 #include <algorithm>
 #include <optional>
@@ -36,7 +36,7 @@ Planner::Planner(const LowerTask& task)
   index_sizes();
 }
 
-Result<Plan> Planner::run() {
+Result<LoweringPlan> Planner::run() {
   while (true) {
     XFLOW_CHECK(collect());
     // A value that a fused node would hide is needed by another node: export the parts separately.
@@ -95,7 +95,7 @@ void Planner::index_sizes() {
 }
 
 Result<void> Planner::collect() {
-  plan_ = Plan();
+  plan_ = LoweringPlan();
   node_items_.clear();
   mapped_.clear();
   absorbed_.clear();
@@ -328,6 +328,6 @@ void Planner::infer_one_dimension(ops::Exported::IntegersInput& shape) {
   *std::find_if(shape.values.begin(), shape.values.end(), is_unknown) = ir::Poly(-1);
 }
 
-Result<Plan> make_plan(const LowerTask& task) { return Planner(task).run(); }
+Result<LoweringPlan> make_plan(const LowerTask& task) { return Planner(task).run(); }
 
 }  // namespace xflow::onnx_io

@@ -69,7 +69,7 @@ struct Home {
   ItemId item = 0;
 };
 
-struct Plan {
+struct LoweringPlan {
   std::vector<PlanItem> items;
   // Dependencies first; nodes of the document keep their order if possible.
   std::vector<ItemId> order;
@@ -87,6 +87,6 @@ struct Plan {
   std::set<std::string_view> taken;
 };
 
-Result<Plan> make_plan(const LowerTask& task);
+Result<LoweringPlan> make_plan(const LowerTask& task);
 
 }  // namespace xflow::onnx_io
