@@ -173,7 +173,7 @@ TEST(Checker, RejectsCertificatesThatWereChanged) {
   Certificate scalar;
   scalar.arithmetic.terms = {0, 1, 2, 3};
   EXPECT_FALSE(checker.zero(p.terms, p.context, scalar)) << "left to arithmetic, which says no";
-  std::vector<Term> changed = p.terms;
+  std::vector<NormalTerm> changed = p.terms;
   changed[0].coefficient = Rational(2);
   EXPECT_FALSE(checker.zero(changed, p.context, *p.certificate)) << "coefficients do not cancel";
   changed = p.terms;

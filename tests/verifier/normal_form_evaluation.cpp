@@ -58,7 +58,7 @@ class Evaluation {
 
   Number value(const Expression& e) {
     Number sum;
-    for (const Term& t : e.terms) sum = add(sum, value(t));
+    for (const NormalTerm& t : e.terms) sum = add(sum, value(t));
     return sum;
   }
 
@@ -75,7 +75,7 @@ class Evaluation {
     return least;
   }
 
-  Number value(const Term& t) {
+  Number value(const NormalTerm& t) {
     Number sum;
     for_all(t.binders, t.conditions, [&] {
       Number product(t.coefficient);

@@ -29,7 +29,7 @@ int added_powers(int a, int b) {
 
 bool is_negative(const Rational& r) { return r.numerator() < 0; }
 
-void multiply_dimension(Term& term, SymbolId dimension, int power) {
+void multiply_dimension(NormalTerm& term, SymbolId dimension, int power) {
   const auto at = std::lower_bound(term.dimensions.begin(), term.dimensions.end(), dimension,
                                    [](const DimensionPower& d, SymbolId s) { return d.dimension < s; });
   if (at != term.dimensions.end() && at->dimension == dimension) {
@@ -40,7 +40,7 @@ void multiply_dimension(Term& term, SymbolId dimension, int power) {
   }
 }
 
-bool has_binders(const Term& t) {
+bool has_binders(const NormalTerm& t) {
   std::vector<SymbolId> binders;
   collect_binders(t, binders);
   return !binders.empty();
@@ -51,7 +51,7 @@ bool has_binders(const Term& t) {
 std::optional<Rational> constant_value(const Expression& e) {
   if (e.terms.empty()) return Rational(0);
   if (e.terms.size() != 1) return std::nullopt;
-  const Term& t = e.terms.front();
+  const NormalTerm& t = e.terms.front();
   if (!t.is_plain() || !t.dimensions.empty() || !t.factors.empty()) return std::nullopt;
   return t.coefficient;
 }
@@ -60,7 +60,7 @@ Rational content(const std::vector<const Expression*>& expressions) {
   std::int64_t numerator = 0;
   std::int64_t denominator = 1;
   for (const Expression* e : expressions) {
-    for (const Term& t : e->terms) {
+    for (const NormalTerm& t : e->terms) {
       numerator = std::gcd(numerator, t.coefficient.numerator());
       denominator = lcm(denominator, t.coefficient.denominator());
     }
@@ -99,7 +99,7 @@ Expression Algebra::integer(const Poly& poly) const {
   if (poly.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
   Expression e = broken(Fault::algebra_integer_without_constant) ? Expression{} : constant(Rational(poly.constant_term()));
   for (const ir::PolyTerm& t : poly.terms()) {
-    Term term;
+    NormalTerm term;
     term.coefficient = Rational(t.coefficient);
     for (const ir::Power& p : t.monomial) {
       if (symbols_.info(p.symbol).kind == SymbolKind::dimension) {
@@ -123,11 +123,11 @@ Expression Algebra::sum(Expression a, const Expression& b) const {
 
 Expression Algebra::scale(Expression e, const Rational& by) const {
   if (by.numerator() == 0) return {};
-  for (Term& t : e.terms) t.coefficient = times(t.coefficient, by);
+  for (NormalTerm& t : e.terms) t.coefficient = times(t.coefficient, by);
   return e;
 }
 
-void Algebra::multiply_factor(Term& term, const FactorPtr& factor, int power) {
+void Algebra::multiply_factor(NormalTerm& term, const FactorPtr& factor, int power) {
   int positive_power = std::max(power, 0);
   int negative_power = std::min(power, 0);
   std::erase_if(term.factors, [&](const FactorPower& f) {
@@ -150,10 +150,10 @@ void Algebra::multiply_factor(Term& term, const FactorPtr& factor, int power) {
   }
 }
 
-Term Algebra::multiply(const Term& a, const Term& b) {
-  Term result = a;
+NormalTerm Algebra::multiply(const NormalTerm& a, const NormalTerm& b) {
+  NormalTerm result = a;
   const bool apart = has_binders(a) && has_binders(b) && !broken(Fault::algebra_factors_share_binders);
-  const Term other = apart ? refresh(symbols_, b) : b;
+  const NormalTerm other = apart ? refresh(symbols_, b) : b;
   result.coefficient = times(a.coefficient, b.coefficient);
   for (const DimensionPower& d : other.dimensions) multiply_dimension(result, d.dimension, d.power);
   result.binders.insert(result.binders.end(), other.binders.begin(), other.binders.end());
@@ -167,8 +167,8 @@ Expression Algebra::multiply(const Expression& a, const Expression& b) {
   if (a.terms.size() * b.terms.size() > kMaxTerms) throw Stop{true, "a product has more than " + std::to_string(kMaxTerms) + " terms"};
   Expression result;
   result.terms.reserve(a.terms.size() * b.terms.size());
-  for (const Term& x : a.terms)
-    for (const Term& y : b.terms) result.terms.push_back(multiply(x, y));
+  for (const NormalTerm& x : a.terms)
+    for (const NormalTerm& y : b.terms) result.terms.push_back(multiply(x, y));
   return result;
 }
 
@@ -241,12 +241,12 @@ bool Algebra::nonzero(const Factor& f) const {
   return (fact != facts_.end() && fact->second == rules::ValueFact::Kind::nonzero) || is_known(Sign::nonzero, f);
 }
 
-bool Algebra::nonnegative(const Term& t) const {
+bool Algebra::nonnegative(const NormalTerm& t) const {
   return (!is_negative(t.coefficient) || broken(Fault::algebra_negative_terms_are_not)) &&
          std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return f.power % 2 == 0 || nonnegative(*f.factor); });
 }
 
-bool Algebra::positive(const Term& t) const {
+bool Algebra::positive(const NormalTerm& t) const {
   if (is_negative(t.coefficient)) return false;
   if (!std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return positive(*f.factor); })) return false;
   // The sum must not be empty: each binder has a range with at least one element, and there is no other
@@ -282,17 +282,18 @@ bool Algebra::is_known_sum(Sign sign, const Expression& e) const {
 }
 
 bool Algebra::nonnegative(const Expression& e) const {
-  return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return nonnegative(t); }) || is_known_sum(Sign::nonnegative, e);
+  return std::all_of(e.terms.begin(), e.terms.end(), [&](const NormalTerm& t) { return nonnegative(t); }) ||
+         is_known_sum(Sign::nonnegative, e);
 }
 
 bool Algebra::positive(const Expression& e) const {
-  const auto is_positive = [&](const Term& t) { return positive(t); };
+  const auto is_positive = [&](const NormalTerm& t) { return positive(t); };
   return (nonnegative(e) && std::any_of(e.terms.begin(), e.terms.end(), is_positive)) || is_known_sum(Sign::positive, e);
 }
 
 bool Algebra::is_boolean(const Expression& e) const {
   if (const auto c = constant_value(e)) return *c == Rational(0) || *c == Rational(1);
-  const auto boolean_product = [](const Term& t) {
+  const auto boolean_product = [](const NormalTerm& t) {
     return t.binders.empty() && t.dimensions.empty() &&
            std::all_of(t.factors.begin(), t.factors.end(), [](const FactorPower& f) { return f.factor->boolean; });
   };
@@ -300,7 +301,7 @@ bool Algebra::is_boolean(const Expression& e) const {
   if (e.terms.size() == 1) return e.terms[0].coefficient == Rational(1);
   // Small polynomials in booleans: tries all combinations of factor values in {0, 1}.
   std::vector<FactorPtr> factors;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     if (!t.conditions.empty()) return false;
     for (const FactorPower& f : t.factors)
       if (std::none_of(factors.begin(), factors.end(), [&](const FactorPtr& g) { return same(*g, *f.factor); }))
@@ -309,7 +310,7 @@ bool Algebra::is_boolean(const Expression& e) const {
   if (factors.size() > 6) return false;
   for (unsigned bits = 0; bits < (1U << factors.size()); ++bits) {
     Rational value(0);
-    for (const Term& t : e.terms) {
+    for (const NormalTerm& t : e.terms) {
       const bool on = std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) {
         for (std::size_t k = 0; k < factors.size(); ++k)
           if (same(*factors[k], *f.factor)) return ((bits >> k) & 1U) != 0;

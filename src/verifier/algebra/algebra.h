@@ -57,12 +57,12 @@ class Algebra {
   Expression scale(Expression e, const Rational& by) const;
   Expression negate(Expression e) const { return scale(std::move(e), Rational(-1)); }
   // Renames the binders of `b` if both terms have binders.
-  Term multiply(const Term& a, const Term& b);
+  NormalTerm multiply(const NormalTerm& a, const NormalTerm& b);
   Expression multiply(const Expression& a, const Expression& b);
   Expression power(const Expression& e, int exponent);
   // Multiplies the term by factor^power and merges equal factors: x^p x^q = x^(p+q), where p + q = 0 requires
   // that x is nonzero; b b = b for booleans.
-  void multiply_factor(Term& term, const FactorPtr& factor, int power);
+  void multiply_factor(NormalTerm& term, const FactorPtr& factor, int power);
 
   // function(arguments) with the laws of the function applied.
   Expression apply(Function function, std::vector<Expression> arguments);
@@ -74,7 +74,7 @@ class Algebra {
   // and nonnegative common factors are taken out.
   Expression maximum(const std::vector<Piece>& pieces);
   // Applies sqrt(x)^2 = x for x >= 0 to all factors of a term; nullopt if no factor has this form.
-  std::optional<Expression> expand_roots(const Term& term);
+  std::optional<Expression> expand_roots(const NormalTerm& term);
 
   // The tests below return true only if the property follows from value facts, known signs and the form.
   bool is_boolean(const Expression& e) const;
@@ -85,7 +85,7 @@ class Algebra {
   bool nonnegative(const Expression& e) const;
   // Every value is an integer.
   bool integral(const Factor& f) const;
-  bool integral(const Term& t) const;
+  bool integral(const NormalTerm& t) const;
   bool integral(const Expression& e) const;
 
   // Every value is a value of the type.
@@ -100,8 +100,8 @@ class Algebra {
   bool is_known_sum(Sign sign, const Expression& e) const;
   bool positive_by_form(const Factor& f) const;
   bool nonnegative_by_form(const Factor& f) const;
-  bool nonnegative(const Term& t) const;
-  bool positive(const Term& t) const;
+  bool nonnegative(const NormalTerm& t) const;
+  bool positive(const NormalTerm& t) const;
   Expression exponential(const Expression& e);
   Expression square_root(const Expression& e);
   Expression real_power(const Expression& base, const Expression& exponent);
@@ -126,12 +126,12 @@ class Algebra {
   // The common factors of all terms: dimensions, and powers of the factors that mention no symbol of `bound`.
   // `usable` returns the power that may be taken out (0: none). The coefficient of the result is 1.
   using Usable = std::function<int(const FactorPower&)>;
-  Term common(const std::vector<const Term*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const;
+  NormalTerm common(const std::vector<const NormalTerm*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const;
   // The term divided by `common`.
-  Term without(Term term, const Term& common) const;
+  NormalTerm without(NormalTerm term, const NormalTerm& common) const;
   void flatten(const Piece& piece, std::vector<Piece>& into);
   Expression take_out_summands(std::vector<Piece>& pieces);
-  Term take_out_factors(std::vector<Piece>& pieces);
+  NormalTerm take_out_factors(std::vector<Piece>& pieces);
 
   ir::Symbols& symbols_;
   std::unordered_map<ir::ValueId, rules::ValueFact::Kind> facts_;

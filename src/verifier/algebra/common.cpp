@@ -6,11 +6,11 @@
 
 namespace xflow::verifier {
 
-Term Algebra::common(const std::vector<const Term*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const {
-  Term result;
+NormalTerm Algebra::common(const std::vector<const NormalTerm*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const {
+  NormalTerm result;
   for (const DimensionPower& d : terms[0]->dimensions) {
     int least = d.power;
-    for (const Term* t : terms) {
+    for (const NormalTerm* t : terms) {
       const auto at = std::find_if(t->dimensions.begin(), t->dimensions.end(), [&](const auto& x) { return x.dimension == d.dimension; });
       const int here = at == t->dimensions.end() ? 0 : at->power;
       least = (here > 0) == (least > 0) && here != 0 ? (std::abs(here) < std::abs(least) ? here : least) : 0;
@@ -23,7 +23,7 @@ Term Algebra::common(const std::vector<const Term*>& terms, const std::vector<Sy
         !broken(Fault::common_takes_bound_factors))
       continue;
     int least = f.power;
-    for (const Term* t : terms) {
+    for (const NormalTerm* t : terms) {
       int here = 0;
       for (const FactorPower& g : t->factors)
         if ((g.power > 0) == (f.power > 0) && equal_up_to_renaming(symbols_, *f.factor, *g.factor)) here = g.power;
@@ -35,7 +35,7 @@ Term Algebra::common(const std::vector<const Term*>& terms, const std::vector<Sy
   return result;
 }
 
-Term Algebra::without(Term term, const Term& common) const {
+NormalTerm Algebra::without(NormalTerm term, const NormalTerm& common) const {
   term.coefficient = times(term.coefficient, inverse(common.coefficient));
   for (const DimensionPower& d : common.dimensions) {
     for (auto& x : term.dimensions)
@@ -56,18 +56,18 @@ Term Algebra::without(Term term, const Term& common) const {
 // log(c d p^n t) = log(c) + log(d) + n log(p) + log(t) for a positive rational c, dimensions d and positive p; log(exp(t)) = t.
 Expression Algebra::logarithm(const Expression& e) {
   if (e.is_zero()) return function(Function::log, {e});
-  std::vector<const Term*> terms;
+  std::vector<const NormalTerm*> terms;
   std::vector<SymbolId> bound;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [&](const FactorPower& f) {
+  NormalTerm outer = common(terms, bound, [&](const FactorPower& f) {
     return positive(*f.factor) || broken(Fault::common_logarithm_of_any_factor) ? f.power : 0;
   });
   outer.coefficient = content({&e});
   Expression rest;
-  for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
+  for (const NormalTerm& t : e.terms) rest.terms.push_back(without(t, outer));
   Expression result;
   if (!(outer.coefficient == Rational(1)) && !broken(Fault::common_logarithm_without_coefficient))
     result = function(Function::log, {constant(outer.coefficient)});

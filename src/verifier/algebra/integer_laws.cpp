@@ -16,8 +16,8 @@ std::optional<std::int64_t> integer_value(const Expression& e) {
 
 // Equal up to the order of the terms.
 bool same_terms(ir::Symbols& symbols, const Expression& a, const Expression& b) {
-  return a.terms.size() == b.terms.size() && std::all_of(a.terms.begin(), a.terms.end(), [&](const Term& x) {
-           return std::count_if(b.terms.begin(), b.terms.end(), [&](const Term& y) {
+  return a.terms.size() == b.terms.size() && std::all_of(a.terms.begin(), a.terms.end(), [&](const NormalTerm& x) {
+           return std::count_if(b.terms.begin(), b.terms.end(), [&](const NormalTerm& y) {
                     return x.coefficient == y.coefficient && equal_but_for_coefficient(symbols, x, y);
                   }) == 1;
          });
@@ -72,14 +72,14 @@ bool Algebra::integral(const Factor& f) const {
   return std::all_of(f.pieces.begin(), f.pieces.end(), [&](const Piece& p) { return integral(p.body); });
 }
 
-bool Algebra::integral(const Term& t) const {
+bool Algebra::integral(const NormalTerm& t) const {
   return (t.coefficient.denominator() == 1 || broken(Fault::integers_halves_are_integers)) &&
          std::all_of(t.dimensions.begin(), t.dimensions.end(), [](const DimensionPower& d) { return d.power > 0; }) &&
          std::all_of(t.factors.begin(), t.factors.end(), [&](const FactorPower& f) { return f.power > 0 && integral(*f.factor); });
 }
 
 bool Algebra::integral(const Expression& e) const {
-  return std::all_of(e.terms.begin(), e.terms.end(), [&](const Term& t) { return integral(t); });
+  return std::all_of(e.terms.begin(), e.terms.end(), [&](const NormalTerm& t) { return integral(t); });
 }
 
 Expression Algebra::rounded(Function f, const Expression& e) {
@@ -88,7 +88,7 @@ Expression Algebra::rounded(Function f, const Expression& e) {
   Expression outside;
   Expression rest;
   const bool whole = integral(e);
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     const bool out = whole || (integral(t) && (!even || t.coefficient.numerator() % 2 == 0 || broken(Fault::integers_even_rounding_moves)));
     (out ? outside : rest).terms.push_back(t);
   }
@@ -122,11 +122,11 @@ Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
 Expression Algebra::remainder(Function f, const Expression& a, const Expression& b) {
   const auto divisor = integer_value(b);
   if (divisor && *divisor != 0) {
-    const auto is_multiple = [&](const Term& t) {
+    const auto is_multiple = [&](const NormalTerm& t) {
       return integral(t) && (t.coefficient.numerator() % *divisor == 0 || broken(Fault::integers_all_are_multiples));
     };
     Expression rest;
-    for (const Term& t : a.terms)
+    for (const NormalTerm& t : a.terms)
       if (!is_multiple(t)) rest.terms.push_back(t);
     if (rest.is_zero()) return {};
     if (f == Function::modulo || broken(Fault::integers_remainder_is_modulo)) return function(f, {std::move(rest), b});
@@ -137,7 +137,7 @@ Expression Algebra::remainder(Function f, const Expression& a, const Expression&
 Expression Algebra::is_positive(Expression e) {
   if (const auto c = constant_value(e)) return constant(Rational(c->numerator() > 0 ? 1 : 0));
   constexpr std::int64_t kLargest = INT64_MAX / 2;
-  const auto is_large = [](const Term& t) { return t.coefficient.numerator() > kLargest || t.coefficient.numerator() < -kLargest; };
+  const auto is_large = [](const NormalTerm& t) { return t.coefficient.numerator() > kLargest || t.coefficient.numerator() < -kLargest; };
   if (integral(e) && std::none_of(e.terms.begin(), e.terms.end(), is_large)) {
     // For an integer d, g d + k > 0 is d > -k / g, which is d > floor(-k / g).
     const std::int64_t k = take_constant(e);
@@ -155,7 +155,7 @@ Expression Algebra::is_positive(Expression e) {
 std::optional<Expression> Algebra::less_or_equal(const Expression& a, const Expression& b) {
   const auto only_factor = [](const Expression& e, Function f) -> const Factor* {
     if (e.terms.size() != 1) return nullptr;
-    const Term& t = e.terms[0];
+    const NormalTerm& t = e.terms[0];
     const bool plain = t.coefficient == Rational(1) && t.dimensions.empty() && t.binders.empty() && t.conditions.empty() &&
                        t.factors.size() == 1 && t.factors[0].power == 1;
     const Factor* only = plain ? t.factors[0].factor.get() : nullptr;

@@ -12,12 +12,12 @@ namespace {
 bool implies(Sign known, Sign wanted) { return known == wanted || known == Sign::positive || broken(Fault::source_facts_of_any_sign); }
 
 // True for f g: no coefficient, no sum.
-bool is_product(const Term& t) { return t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1); }
+bool is_product(const NormalTerm& t) { return t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1); }
 
 // The factor of an expression that is a single factor; nullptr for any other expression.
 const Factor* only_factor(const Expression& e) {
   if (e.terms.size() != 1) return nullptr;
-  const Term& t = e.terms[0];
+  const NormalTerm& t = e.terms[0];
   return is_product(t) && t.factors.size() == 1 && t.factors[0].power == 1 ? t.factors[0].factor.get() : nullptr;
 }
 
@@ -25,7 +25,7 @@ const Factor* only_factor(const Expression& e) {
 FactorPtr complement_of(const Expression& e) {
   if (e.terms.size() != 2) return nullptr;
   for (const std::size_t k : {0U, 1U}) {
-    Term minus = e.terms[1 - k];
+    NormalTerm minus = e.terms[1 - k];
     minus.coefficient = times(minus.coefficient, Rational(-1));
     const bool is_complement = is_product(e.terms[k]) && e.terms[k].factors.empty() && is_product(minus) && minus.factors.size() == 1;
     if (is_complement && minus.factors[0].factor->boolean) return minus.factors[0].factor;
@@ -42,7 +42,7 @@ void collect_reads(const Factor& f, std::vector<const Factor*>& reads) {
 }
 
 void collect_reads(const Expression& e, std::vector<const Factor*>& reads) {
-  for (const Term& t : e.terms)
+  for (const NormalTerm& t : e.terms)
     for (const FactorPower& f : t.factors) collect_reads(*f.factor, reads);
 }
 
@@ -90,10 +90,10 @@ std::optional<ir::Symbols::Substitution> KnownSigns::binders_of(const KnownSign&
   if (sign.binders.empty()) return is_equal({}) ? std::optional(ir::Symbols::Substitution{}) : std::nullopt;
   // The value of a binder must not mention binders inside the sign's value.
   std::vector<SymbolId> bound;
-  for (const Term& t : sign.value.terms) collect_binders(t, bound);
+  for (const NormalTerm& t : sign.value.terms) collect_binders(t, bound);
   if (factor != nullptr) collect_binders(*factor, bound);
   if (value != nullptr)
-    for (const Term& t : value->terms) collect_binders(t, bound);
+    for (const NormalTerm& t : value->terms) collect_binders(t, bound);
   const auto is_free = [&](const auto& entry) {
     return std::none_of(bound.begin(), bound.end(), [&](SymbolId b) { return symbols_.occurs(entry.second, b); });
   };

@@ -15,9 +15,9 @@ constexpr int kLargestExpandedPower = 8;
 // True if the leading term has a negative coefficient. The leading term is the first by signature, then in
 // order.
 bool leading_is_negative(const Expression& e) {
-  const Term* leading = nullptr;
+  const NormalTerm* leading = nullptr;
   std::string least;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     std::string s = signature(t);
     if (leading == nullptr || s < least) {
       leading = &t;
@@ -90,7 +90,7 @@ bool Algebra::holds_values_of(const Factor& f, ir::DataType type) const {
 bool Algebra::holds_values_of(const Expression& e, ir::DataType type) const {
   if (const auto c = constant_value(e)) return is_value_of(*c, type);
   if (e.terms.size() != 1) return false;
-  const Term& t = e.terms[0];
+  const NormalTerm& t = e.terms[0];
   const bool is_factor = t.binders.empty() && t.dimensions.empty() && t.factors.size() == 1 && t.factors[0].power == 1;
   const bool has_sign = t.coefficient == Rational(-1) && ir::is_floating(type);
   if (!is_factor || (!(t.coefficient == Rational(1)) && !has_sign && !broken(Fault::laws_multiples_stay_in_type))) return false;
@@ -106,7 +106,7 @@ Expression Algebra::with_parity(Function f, Expression argument, bool odd) {
 namespace {
 
 // a for a term that is log(a) times a rational; nullptr for any other term.
-const Expression* inside_logarithm(const Term& t) {
+const Expression* inside_logarithm(const NormalTerm& t) {
   if (t.factors.size() != 1 || t.factors[0].power != 1 || !t.binders.empty() || !t.conditions.empty() || !t.dimensions.empty())
     return nullptr;
   const Factor& f = *t.factors[0].factor;
@@ -119,9 +119,9 @@ const Expression* inside_logarithm(const Term& t) {
 // exp(a + b) = exp(a) exp(b). exp(n/m t) = exp(t/m)^n, which makes exp(-t) the reciprocal of exp(t).
 // exp(n log(a)) = a^n for a positive a.
 Expression Algebra::exponential(const Expression& e) {
-  Term product;
+  NormalTerm product;
   Expression powers = constant(Rational(1));
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     const std::int64_t n = t.coefficient.numerator();
     if (n > 1'000 || n < -1'000) return function(Function::exp, {e});
     const Expression* const a = t.coefficient.denominator() == 1 ? inside_logarithm(t) : nullptr;
@@ -130,7 +130,7 @@ Expression Algebra::exponential(const Expression& e) {
           multiply(powers, power(refresh(symbols_, *a), broken(Fault::laws_exponential_of_a_logarithm_once) ? 1 : static_cast<int>(n)));
       continue;
     }
-    Term unit = t;
+    NormalTerm unit = t;
     unit.coefficient = *Rational::make(1, t.coefficient.denominator());
     const Expression f = function(Function::exp, {Expression{{std::move(unit)}}});
     multiply_factor(product, f.terms[0].factors[0].factor, broken(Fault::laws_exponential_once) ? 1 : static_cast<int>(n));
@@ -143,19 +143,19 @@ Expression Algebra::exponential(const Expression& e) {
 Expression Algebra::square_root(const Expression& e) {
   if (e.is_zero()) return {};
   const Rational c = content({&e});
-  std::vector<const Term*> terms;
+  std::vector<const NormalTerm*> terms;
   std::vector<SymbolId> bound;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [&](const FactorPower& f) {
+  NormalTerm outer = common(terms, bound, [&](const FactorPower& f) {
     if (broken(Fault::laws_root_of_any_square)) return f.power / 2 * 2;
     return nonnegative(*f.factor) ? f.power : 0;
   });
   outer.coefficient = c;
   Expression rest;
-  for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
+  for (const NormalTerm& t : e.terms) rest.terms.push_back(without(t, outer));
   Expression result = constant(Rational(1));
   if (const auto root = exact_root(c)) {
     result = constant(*root);
@@ -179,13 +179,13 @@ Expression Algebra::square_root(const Expression& e) {
   return multiply(result, function(Function::sqrt, {std::move(rest)}));
 }
 
-std::optional<Expression> Algebra::expand_roots(const Term& term) {
+std::optional<Expression> Algebra::expand_roots(const NormalTerm& term) {
   for (std::size_t k = 0; k < term.factors.size(); ++k) {
     const FactorPower f = term.factors[k];
     if (f.factor->kind != FactorKind::function || f.factor->function != Function::sqrt || std::abs(f.power) < 2) continue;
     if (f.factor->data_type != ir::DataType::undefined || (!nonnegative(f.factor->arguments[0]) && !broken(Fault::laws_square_of_any_root)))
       continue;
-    Term rest = term;
+    NormalTerm rest = term;
     rest.factors.erase(rest.factors.begin() + static_cast<std::ptrdiff_t>(k));
     if (f.power % 2 != 0) rest.factors.push_back({f.factor, f.power % 2});
     const Expression base = f.power > 0 ? f.factor->arguments[0] : reciprocal(f.factor->arguments[0]);
@@ -197,7 +197,7 @@ std::optional<Expression> Algebra::expand_roots(const Term& term) {
 Expression Algebra::reciprocal(const Expression& e) {
   if (e.is_zero()) return {};
   if (e.terms.size() == 1 && e.terms[0].is_plain()) {
-    Term t;
+    NormalTerm t;
     t.coefficient = broken(Fault::laws_reciprocal_keeps_coefficient) ? e.terms[0].coefficient : inverse(e.terms[0].coefficient);
     for (const DimensionPower& d : e.terms[0].dimensions)
       t.dimensions.push_back({d.dimension, broken(Fault::laws_reciprocal_keeps_dimensions) ? d.power : -d.power});
@@ -206,7 +206,7 @@ Expression Algebra::reciprocal(const Expression& e) {
       if (f.factor->kind == FactorKind::function && f.factor->function == Function::reciprocal &&
           f.factor->data_type == ir::DataType::undefined) {
         Expression whole{{std::move(t)}};
-        Term others = e.terms[0];
+        NormalTerm others = e.terms[0];
         std::erase_if(others.factors, [&](const FactorPower& g) { return g.factor == f.factor && g.power == f.power; });
         others.coefficient = Rational(1);
         others.dimensions.clear();
@@ -219,18 +219,18 @@ Expression Algebra::reciprocal(const Expression& e) {
   }
   // Takes out the common factors of all terms that mention no binder: the intersection of the multisets of
   // factors.
-  std::vector<const Term*> terms;
+  std::vector<const NormalTerm*> terms;
   std::vector<SymbolId> bound;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [](const FactorPower& f) { return f.power; });
+  NormalTerm outer = common(terms, bound, [](const FactorPower& f) { return f.power; });
   if (broken(Fault::laws_reciprocal_takes_nothing_out)) outer = {};
   outer.coefficient = content({&e});
   if (leading_is_negative(e)) outer.coefficient = times(outer.coefficient, Rational(-1));
   Expression rest;
-  for (const Term& t : e.terms) rest.terms.push_back(without(t, outer));
+  for (const NormalTerm& t : e.terms) rest.terms.push_back(without(t, outer));
   Expression outside = reciprocal(Expression{{std::move(outer)}});
   return multiply(outside, function(Function::reciprocal, {std::move(rest)}));
 }
@@ -251,19 +251,19 @@ Expression Algebra::power_of_factors(const Expression& base, const Expression& e
   if (base.is_zero()) return function(Function::power, {base, exponent});
   const auto constant_exponent = constant_value(exponent);
   const bool of_zero = constant_exponent && constant_exponent->numerator() > 0;
-  std::vector<const Term*> terms;
+  std::vector<const NormalTerm*> terms;
   std::vector<SymbolId> bound;
-  for (const Term& t : base.terms) {
+  for (const NormalTerm& t : base.terms) {
     terms.push_back(&t);
     bound.insert(bound.end(), t.binders.begin(), t.binders.end());
   }
-  Term outer = common(terms, bound, [&](const FactorPower& f) {
+  NormalTerm outer = common(terms, bound, [&](const FactorPower& f) {
     const bool has_power = positive(*f.factor) || (of_zero && nonnegative(*f.factor)) || broken(Fault::laws_power_of_any_factor);
     return has_power ? f.power : 0;
   });
   outer.coefficient = content({&base});
   Expression rest;
-  for (const Term& t : base.terms) rest.terms.push_back(without(t, outer));
+  for (const NormalTerm& t : base.terms) rest.terms.push_back(without(t, outer));
   Expression result = constant(Rational(1));
   const auto add = [&](const Expression& of, int power) {
     Expression one = function(Function::power, {of, exponent});
@@ -394,11 +394,11 @@ Expression Algebra::apply(Function f, std::vector<Expression> arguments) {
 
 void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
   if (piece.body.terms.size() == 1) {
-    const Term& t = piece.body.terms[0];
+    const NormalTerm& t = piece.body.terms[0];
     const bool is_scaled_maximum = t.is_plain() && (t.coefficient.numerator() > 0 || broken(Fault::laws_negative_maximum_joins)) &&
                                    t.factors.size() == 1 && t.factors[0].power == 1 && t.factors[0].factor->kind == FactorKind::maximum;
     if (is_scaled_maximum) {
-      Term scale_term;
+      NormalTerm scale_term;
       scale_term.coefficient = t.coefficient;
       scale_term.dimensions = t.dimensions;
       for (const Piece& inner : t.factors[0].factor->pieces) {
@@ -418,13 +418,13 @@ void Algebra::flatten(const Piece& piece, std::vector<Piece>& into) {
 // max(a + c, b + c) = max(a, b) + c, where c is a term of every piece and mentions no binder of a piece.
 Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
   Expression outside;
-  const std::vector<Term> candidates = pieces[0].body.terms;
-  for (const Term& c : candidates) {
+  const std::vector<NormalTerm> candidates = pieces[0].body.terms;
+  for (const NormalTerm& c : candidates) {
     bool common = std::none_of(pieces[0].binders.begin(), pieces[0].binders.end(), [&](SymbolId b) { return mentions(symbols_, c, b); });
     std::vector<std::size_t> where;
     for (std::size_t k = 0; k < pieces.size() && common; ++k) {
       const auto& terms = pieces[k].body.terms;
-      const auto at = std::find_if(terms.begin(), terms.end(), [&](const Term& t) {
+      const auto at = std::find_if(terms.begin(), terms.end(), [&](const NormalTerm& t) {
         return t.coefficient == c.coefficient && equal_but_for_coefficient(symbols_, c, t) &&
                std::none_of(pieces[k].binders.begin(), pieces[k].binders.end(), [&](SymbolId b) { return mentions(symbols_, t, b); });
       });
@@ -441,22 +441,22 @@ Expression Algebra::take_out_summands(std::vector<Piece>& pieces) {
 }
 
 // max(p a, p b) = p max(a, b) for p >= 0, where p mentions no binder.
-Term Algebra::take_out_factors(std::vector<Piece>& pieces) {
-  std::vector<const Term*> terms;
+NormalTerm Algebra::take_out_factors(std::vector<Piece>& pieces) {
+  std::vector<const NormalTerm*> terms;
   std::vector<SymbolId> bound;
   for (const Piece& p : pieces) {
     bound.insert(bound.end(), p.binders.begin(), p.binders.end());
-    for (const Term& t : p.body.terms) {
+    for (const NormalTerm& t : p.body.terms) {
       terms.push_back(&t);
       bound.insert(bound.end(), t.binders.begin(), t.binders.end());
     }
   }
   if (terms.empty()) return {};
-  Term outside = common(terms, bound, [&](const FactorPower& f) {
+  NormalTerm outside = common(terms, bound, [&](const FactorPower& f) {
     return nonnegative(*f.factor) || broken(Fault::laws_factor_of_any_sign) ? f.power : f.power / 2 * 2;
   });
   for (Piece& p : pieces)
-    for (Term& t : p.body.terms) t = without(std::move(t), outside);
+    for (NormalTerm& t : p.body.terms) t = without(std::move(t), outside);
   return outside;
 }
 
@@ -484,7 +484,7 @@ Expression Algebra::maximum(const std::vector<Piece>& list) {
   if (largest) pieces.push_back(Piece{{}, {}, constant(*largest)});
   if (pieces.size() == 1 && pieces[0].binders.empty() && pieces[0].conditions.empty()) return pieces[0].body;
   const Expression outside = take_out_summands(pieces);
-  const Term scale_outside = take_out_factors(pieces);
+  const NormalTerm scale_outside = take_out_factors(pieces);
   std::vector<const Expression*> bodies;
   bodies.reserve(pieces.size());
   for (const Piece& p : pieces) bodies.push_back(&p.body);

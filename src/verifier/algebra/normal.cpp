@@ -73,7 +73,7 @@ bool same(const Factor& a, const Factor& b) {
   return same_lists(a.pieces, b.pieces);
 }
 
-bool same(const Term& a, const Term& b) {
+bool same(const NormalTerm& a, const NormalTerm& b) {
   return a.coefficient == b.coefficient && a.dimensions == b.dimensions && a.binders == b.binders && same(a.conditions, b.conditions) &&
          same_lists(a.factors, b.factors);
 }
@@ -107,11 +107,11 @@ FactorPtr renamed_like(Symbols& symbols, const Factor& like, const FactorPtr& b)
   return result;
 }
 
-Term renamed_like(Symbols& symbols, const Term& like, const Term& b) {
+NormalTerm renamed_like(Symbols& symbols, const NormalTerm& like, const NormalTerm& b) {
   if (like.binders.size() != b.binders.size() || like.factors.size() != b.factors.size()) return b;
   Symbols::Substitution by;
   for (std::size_t k = 0; k < b.binders.size(); ++k) by.emplace(b.binders[k], Poly(like.binders[k]));
-  Term result = substitute(symbols, b, by);
+  NormalTerm result = substitute(symbols, b, by);
   result.binders = like.binders;
   for (std::size_t k = 0; k < result.factors.size(); ++k) {
     result.factors[k].factor = renamed_like(symbols, *like.factors[k].factor, result.factors[k].factor);
@@ -137,12 +137,12 @@ bool equal_up_to_renaming(Symbols& symbols, const Factor& a, const Factor& b) {
 
 bool equal_up_to_renaming(Symbols& symbols, const Expression& a, const Expression& b) { return same(a, renamed_like(symbols, a, b)); }
 
-bool equal_but_for_coefficient(Symbols& symbols, const Term& a, const Term& b) {
+bool equal_but_for_coefficient(Symbols& symbols, const NormalTerm& a, const NormalTerm& b) {
   if (a.dimensions != b.dimensions || a.binders.size() != b.binders.size() || a.factors.size() != b.factors.size() ||
       a.conditions.size() != b.conditions.size()) {
     return false;
   }
-  Term renamed = renamed_like(symbols, a, b);
+  NormalTerm renamed = renamed_like(symbols, a, b);
   renamed.coefficient = a.coefficient;
   return same(a, renamed);
 }
@@ -164,8 +164,8 @@ class Substituter {
  public:
   Substituter(Symbols& symbols, Symbols::Substitution by, bool fresh) : symbols_(symbols), by_(std::move(by)), fresh_(fresh) {}
 
-  Term term(const Term& t) {
-    Term result;
+  NormalTerm term(const NormalTerm& t) {
+    NormalTerm result;
     result.coefficient = t.coefficient;
     result.dimensions = t.dimensions;
     result.binders = binders(t.binders);
@@ -178,7 +178,7 @@ class Substituter {
   Expression expression(const Expression& e) {
     Expression result;
     result.terms.reserve(e.terms.size());
-    for (const Term& t : e.terms) result.terms.push_back(term(t));
+    for (const NormalTerm& t : e.terms) result.terms.push_back(term(t));
     return result;
   }
 
@@ -248,7 +248,9 @@ class Substituter {
 
 }  // namespace
 
-Term substitute(Symbols& symbols, const Term& term, const Symbols::Substitution& by) { return Substituter(symbols, by, false).term(term); }
+NormalTerm substitute(Symbols& symbols, const NormalTerm& term, const Symbols::Substitution& by) {
+  return Substituter(symbols, by, false).term(term);
+}
 Expression substitute(Symbols& symbols, const Expression& expression, const Symbols::Substitution& by) {
   return Substituter(symbols, by, false).expression(expression);
 }
@@ -258,7 +260,9 @@ FactorPtr substitute(Symbols& symbols, const FactorPtr& factor, const Symbols::S
 Piece substitute(Symbols& symbols, const Piece& piece, const Symbols::Substitution& by) {
   return Substituter(symbols, by, false).piece(piece);
 }
-Term refresh(Symbols& symbols, const Term& term, Symbols::Substitution by) { return Substituter(symbols, std::move(by), true).term(term); }
+NormalTerm refresh(Symbols& symbols, const NormalTerm& term, Symbols::Substitution by) {
+  return Substituter(symbols, std::move(by), true).term(term);
+}
 Expression refresh(Symbols& symbols, const Expression& expression, const Symbols::Substitution& by) {
   return Substituter(symbols, by, true).expression(expression);
 }
@@ -278,32 +282,32 @@ void collect_polys(const Factor& factor, std::vector<Poly>& polys) {
   }
 }
 
-void collect_polys(const Term& term, std::vector<Poly>& polys) {
+void collect_polys(const NormalTerm& term, std::vector<Poly>& polys) {
   for (const Atom& a : term.conditions) polys.push_back(a.poly);
   for (const FactorPower& f : term.factors) collect_polys(*f.factor, polys);
 }
 
 void collect_polys(const Expression& expression, std::vector<Poly>& polys) {
-  for (const Term& t : expression.terms) collect_polys(t, polys);
+  for (const NormalTerm& t : expression.terms) collect_polys(t, polys);
 }
 
-void collect_binders(const Term& term, std::vector<SymbolId>& binders) {
+void collect_binders(const NormalTerm& term, std::vector<SymbolId>& binders) {
   binders.insert(binders.end(), term.binders.begin(), term.binders.end());
   for (const FactorPower& f : term.factors) collect_binders(*f.factor, binders);
 }
 
 void collect_binders(const Factor& factor, std::vector<SymbolId>& binders) {
   for (const Expression& e : factor.arguments)
-    for (const Term& t : e.terms) collect_binders(t, binders);
+    for (const NormalTerm& t : e.terms) collect_binders(t, binders);
   for (const Piece& p : factor.pieces) {
     binders.insert(binders.end(), p.binders.begin(), p.binders.end());
-    for (const Term& t : p.body.terms) collect_binders(t, binders);
+    for (const NormalTerm& t : p.body.terms) collect_binders(t, binders);
   }
 }
 
 bool mentions(const Symbols& symbols, const Factor& factor, SymbolId symbol) {
   const auto in = [&](const Poly& p) { return symbols.occurs(p, symbol); };
-  const auto in_term = [&](const Term& t) { return mentions(symbols, t, symbol); };
+  const auto in_term = [&](const NormalTerm& t) { return mentions(symbols, t, symbol); };
   if (std::any_of(factor.indices.begin(), factor.indices.end(), in)) return true;
   if (factor.kind == FactorKind::integer && in(factor.integer)) return true;
   for (const Expression& e : factor.arguments)
@@ -314,7 +318,7 @@ bool mentions(const Symbols& symbols, const Factor& factor, SymbolId symbol) {
   });
 }
 
-bool mentions(const Symbols& symbols, const Term& term, SymbolId symbol) {
+bool mentions(const Symbols& symbols, const NormalTerm& term, SymbolId symbol) {
   return std::any_of(term.conditions.begin(), term.conditions.end(), [&](const Atom& a) { return symbols.occurs(a.poly, symbol); }) ||
          std::any_of(term.factors.begin(), term.factors.end(), [&](const FactorPower& f) { return mentions(symbols, *f.factor, symbol); });
 }
@@ -335,7 +339,7 @@ std::string joined(const std::set<std::string>& parts) {
 
 std::string signature_of(const Expression& e) {
   std::set<std::string> parts;
-  for (const Term& t : e.terms) parts.insert(signature(t));
+  for (const NormalTerm& t : e.terms) parts.insert(signature(t));
   return joined(parts);
 }
 
@@ -365,7 +369,7 @@ std::string signature(const Factor& factor) {
   return "max(" + joined(parts) + ")";
 }
 
-std::string signature(const Term& term) {
+std::string signature(const NormalTerm& term) {
   std::vector<std::string> parts;
   parts.reserve(term.factors.size());
   for (const FactorPower& f : term.factors) parts.push_back(signature(*f.factor) + "^" + std::to_string(f.power));
@@ -436,7 +440,7 @@ std::string to_string(const Names& names, const Condition& condition) {
 
 std::string powered(const std::string& text, int power) { return power == 1 ? text : text + "^" + std::to_string(power); }
 
-std::string to_string(const Names& names, const Term& term) {
+std::string to_string(const Names& names, const NormalTerm& term) {
   std::vector<std::string> parts;
   parts.reserve(term.dimensions.size());
   for (const DimensionPower& d : term.dimensions) parts.push_back(powered(names.symbols.info(d.dimension).name, d.power));
@@ -451,7 +455,7 @@ std::string to_string(const Names& names, const Term& term) {
 
 std::string to_string(const Names& names, const Expression& expression) {
   std::string text;
-  for (const Term& t : expression.terms) text += (text.empty() ? "" : " + ") + to_string(names, t);
+  for (const NormalTerm& t : expression.terms) text += (text.empty() ? "" : " + ") + to_string(names, t);
   return text.empty() ? "0" : text;
 }
 

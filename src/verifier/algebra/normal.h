@@ -42,7 +42,7 @@ struct DimensionPower {
   friend auto operator<=>(const DimensionPower&, const DimensionPower&) = default;
 };
 
-struct Term {
+struct NormalTerm {
   Rational coefficient = Rational(1);
   std::vector<DimensionPower> dimensions;  // sorted by symbol
   std::vector<SymbolId> binders;
@@ -52,7 +52,7 @@ struct Term {
 };
 
 struct Expression {
-  std::vector<Term> terms;  // their sum; none: 0
+  std::vector<NormalTerm> terms;  // their sum; none: 0
   bool is_zero() const { return terms.empty(); }
 };
 
@@ -107,41 +107,41 @@ std::size_t hash_of(const Condition& condition);
 bool same(const FactorPower& a, const FactorPower& b);
 bool same(const Piece& a, const Piece& b);
 bool same(const Factor& a, const Factor& b);
-bool same(const Term& a, const Term& b);
+bool same(const NormalTerm& a, const NormalTerm& b);
 bool same(const Expression& a, const Expression& b);
 bool equal_up_to_renaming(ir::Symbols& symbols, const Factor& a, const Factor& b);
 bool equal_up_to_renaming(ir::Symbols& symbols, const Expression& a, const Expression& b);
 // Equality of whole terms up to renaming of their binders; coefficients are ignored.
-bool equal_but_for_coefficient(ir::Symbols& symbols, const Term& a, const Term& b);
+bool equal_but_for_coefficient(ir::Symbols& symbols, const NormalTerm& a, const NormalTerm& b);
 
 // Replaces free symbols everywhere, also inside defined symbols. Binders are never keys.
-Term substitute(ir::Symbols& symbols, const Term& term, const ir::Symbols::Substitution& by);
+NormalTerm substitute(ir::Symbols& symbols, const NormalTerm& term, const ir::Symbols::Substitution& by);
 Expression substitute(ir::Symbols& symbols, const Expression& expression, const ir::Symbols::Substitution& by);
 FactorPtr substitute(ir::Symbols& symbols, const FactorPtr& factor, const ir::Symbols::Substitution& by);
 Piece substitute(ir::Symbols& symbols, const Piece& piece, const ir::Symbols::Substitution& by);
 Condition substitute(ir::Symbols& symbols, const Condition& condition, const ir::Symbols::Substitution& by);
 // Substitutes with fresh names for all binders, including those inside factors, so that two copies can be
 // multiplied.
-Term refresh(ir::Symbols& symbols, const Term& term, ir::Symbols::Substitution by = {});
+NormalTerm refresh(ir::Symbols& symbols, const NormalTerm& term, ir::Symbols::Substitution by = {});
 Expression refresh(ir::Symbols& symbols, const Expression& expression, const ir::Symbols::Substitution& by = {});
 Piece refresh(ir::Symbols& symbols, const Piece& piece, ir::Symbols::Substitution by = {});
 
 // Collects every polynomial of a term, expression or factor: conditions, indices, integers, and those of
 // nested expressions.
-void collect_polys(const Term& term, std::vector<Poly>& polys);
+void collect_polys(const NormalTerm& term, std::vector<Poly>& polys);
 void collect_polys(const Expression& expression, std::vector<Poly>& polys);
 void collect_polys(const Factor& factor, std::vector<Poly>& polys);
 // Collects every binder inside the factor or term.
 void collect_binders(const Factor& factor, std::vector<SymbolId>& binders);
-void collect_binders(const Term& term, std::vector<SymbolId>& binders);
+void collect_binders(const NormalTerm& term, std::vector<SymbolId>& binders);
 // True if `symbol` occurs in the factor (free), also inside defined symbols.
 bool mentions(const ir::Symbols& symbols, const Factor& factor, SymbolId symbol);
-bool mentions(const ir::Symbols& symbols, const Term& term, SymbolId symbol);
+bool mentions(const ir::Symbols& symbols, const NormalTerm& term, SymbolId symbol);
 bool mentions(const ir::Symbols& symbols, const Atom& atom, SymbolId symbol);
 
 // A string built from the heads of the factors. It is equal for any two terms or factors that a renaming of
 // binders and a change of indices can make equal.
-std::string signature(const Term& term);
+std::string signature(const NormalTerm& term);
 std::string signature(const Factor& factor);
 
 // Readable index notation: "2 * sum(k: k >= 0, K - k - 1 >= 0; x[i, k] * w[k, j])".
@@ -150,7 +150,7 @@ struct Names {
   const std::vector<ir::ValueId>& variables;
   const std::vector<std::string>& variable_names;
 };
-std::string to_string(const Names& names, const Term& term);
+std::string to_string(const Names& names, const NormalTerm& term);
 std::string to_string(const Names& names, const Expression& expression);
 std::string to_string(const Names& names, const Condition& condition);
 std::string powered(const std::string& text, int power);  // "text", "text^2"

@@ -18,21 +18,21 @@ bool has_meaning(const Factor& f) {
 }
 
 bool has_meaning(const Expression& e) {
-  return std::any_of(e.terms.begin(), e.terms.end(), [](const Term& t) {
+  return std::any_of(e.terms.begin(), e.terms.end(), [](const NormalTerm& t) {
     return std::any_of(t.factors.begin(), t.factors.end(), [](const FactorPower& f) { return f.power < 0 || has_meaning(*f.factor); });
   });
 }
 
 }  // namespace
 
-std::optional<std::vector<Component>> ScalarProver::zero(const std::vector<Term>& terms, const Condition& context) {
+std::optional<std::vector<Component>> ScalarProver::zero(const std::vector<NormalTerm>& terms, const Condition& context) {
   if (terms.empty()) return std::vector<Component>();
   if (terms.size() < 2 || depth_ > 1 || matcher_ == nullptr || !has_meaning(Expression{terms})) return std::nullopt;
   ++depth_;
   normalizer_.step();
   std::vector<Component> components;
   std::vector<std::string> heads;
-  const Checker::Identify identify = [&](const std::vector<Term>& known, const Term& component) -> std::optional<std::size_t> {
+  const Checker::Identify identify = [&](const std::vector<NormalTerm>& known, const NormalTerm& component) -> std::optional<std::size_t> {
     const std::string head = signature(component);
     for (std::size_t k = 0; k < known.size(); ++k) {
       if (heads[k] != head || broken(Fault::scalar_components_are_new)) continue;

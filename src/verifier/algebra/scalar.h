@@ -16,7 +16,7 @@ class ScalarProver {
 
   // Finds why the terms sum to 0 wherever `context` (and the solver's facts) hold: the components, without
   // the numbers of the terms. nullopt if no reason is found.
-  std::optional<std::vector<Component>> zero(const std::vector<Term>& terms, const Condition& context);
+  std::optional<std::vector<Component>> zero(const std::vector<NormalTerm>& terms, const Condition& context);
 
  private:
   Normalizer& normalizer_;

@@ -377,7 +377,7 @@ bool Normalizer::merge_sums(std::vector<SymbolId>& binders, Condition& condition
   return false;
 }
 
-std::optional<Atom> Normalizer::wrapped_division(const Term& term, const Condition& context) const {
+std::optional<Atom> Normalizer::wrapped_division(const NormalTerm& term, const Condition& context) const {
   if (solver_.element_ranges().empty() || broken(Fault::scope_wrapped_elements_stay)) return std::nullopt;
   std::vector<Poly> polys;
   collect_polys(term, polys);

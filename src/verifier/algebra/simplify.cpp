@@ -24,12 +24,12 @@ Condition Normalizer::joined(const Condition& a, const Condition& b) const {
 }
 
 Expression Normalizer::simplify(const Expression& expression, const Condition& context) {
-  std::vector<Term> work(expression.terms.rbegin(), expression.terms.rend());
-  std::vector<Term> done;
+  std::vector<NormalTerm> work(expression.terms.rbegin(), expression.terms.rend());
+  std::vector<NormalTerm> done;
   ++nesting_;
   while (!work.empty()) {
     step();
-    Term next = std::move(work.back());
+    NormalTerm next = std::move(work.back());
     work.pop_back();
     simplify_term(std::move(next), context, work, done);
   }
@@ -37,7 +37,7 @@ Expression Normalizer::simplify(const Expression& expression, const Condition& c
   return Expression{combine(std::move(done))};
 }
 
-void Normalizer::simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done) {
+void Normalizer::simplify_term(NormalTerm term, const Condition& context, std::vector<NormalTerm>& work, std::vector<NormalTerm>& done) {
   if (term.coefficient.numerator() == 0) return;
   // First binders and conditions.
   for (;;) {
@@ -70,7 +70,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
                            value.terms[0].coefficient == Rational(1) && same(*value.terms[0].factors[0].factor, *f.factor);
     changed = changed || !is_itself;
     if (is_itself) {
-      for (Term& t : product.terms) {
+      for (NormalTerm& t : product.terms) {
         const std::size_t before = t.factors.size();
         algebra_.multiply_factor(t, f.factor, f.power);
         changed = changed || t.factors.size() != before + 1;
@@ -91,7 +91,7 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
   std::optional<Atom> atom = wrapped_division(term, context);
   for (std::size_t k = 0; k < term.factors.size() && !atom; ++k) atom = liftable(*term.factors[k].factor);
   if (atom) {
-    Term otherwise = refresh(symbols(), term);
+    NormalTerm otherwise = refresh(symbols(), term);
     // The copy has renamed binders, so the atom's binders are renamed, too.
     Symbols::Substitution by;
     for (std::size_t k = 0; k < term.binders.size(); ++k) by.emplace(term.binders[k], Poly(otherwise.binders[k]));
@@ -105,14 +105,14 @@ void Normalizer::simplify_term(Term term, const Condition& context, std::vector<
   done.push_back(std::move(term));
 }
 
-bool Normalizer::replace_unused_binder(Term& term, const Condition& context, std::vector<Term>& work) {
+bool Normalizer::replace_unused_binder(NormalTerm& term, const Condition& context, std::vector<NormalTerm>& work) {
   for (std::size_t k = 0; k < term.binders.size(); ++k) {
     const SymbolId b = term.binders[k];
     if (std::any_of(term.factors.begin(), term.factors.end(), [&](const FactorPower& f) { return mentions(symbols(), *f.factor, b); }))
       continue;
     const auto n = count(b, term.conditions, context);
     if (!n) continue;
-    Term rest = term;
+    NormalTerm rest = term;
     rest.binders.erase(rest.binders.begin() + static_cast<std::ptrdiff_t>(k));
     std::erase_if(rest.conditions, [&](const Atom& a) { return mentions(symbols(), a, b); });
     const Expression product = algebra_.multiply(Expression{{std::move(rest)}}, algebra_.integer(*n));
@@ -182,7 +182,8 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
   // Removes an unused binder: its range has at least one value, so the maximum does not depend on it.
   for (std::size_t k = 0; k < piece.binders.size(); ++k) {
     const SymbolId b = piece.binders[k];
-    if (std::any_of(piece.body.terms.begin(), piece.body.terms.end(), [&](const Term& t) { return mentions(symbols(), t, b); })) continue;
+    if (std::any_of(piece.body.terms.begin(), piece.body.terms.end(), [&](const NormalTerm& t) { return mentions(symbols(), t, b); }))
+      continue;
     const auto n = count(b, piece.conditions, context);
     if (!n) continue;
     const bool occurs = solver_.implies(context, ops::at_least(*n, Poly(1)), Solver::Effort::linear);
@@ -193,7 +194,7 @@ void Normalizer::simplify_piece(Piece piece, const Condition& context, std::vect
     return;
   }
   // A condition of a term that mentions none of the term's own binders splits the piece.
-  for (const Term& t : piece.body.terms) {
+  for (const NormalTerm& t : piece.body.terms) {
     for (const Atom& a : t.conditions) {
       if (std::any_of(t.binders.begin(), t.binders.end(), [&](SymbolId b) { return mentions(symbols(), a, b); })) continue;
       if (broken(Fault::simplify_pieces_stay_whole)) continue;
@@ -218,7 +219,7 @@ std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
            !broken(Fault::simplify_bound_conditions_move_out);
   };
   for (const Expression& e : factor.arguments) {
-    for (const Term& t : e.terms) {
+    for (const NormalTerm& t : e.terms) {
       for (const Atom& a : t.conditions)
         if (!uses_own(a)) return a;
     }
@@ -226,7 +227,7 @@ std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
   for (const Piece& p : factor.pieces) {
     for (const Atom& a : p.conditions)
       if (!uses_own(a)) return a;
-    for (const Term& t : p.body.terms) {
+    for (const NormalTerm& t : p.body.terms) {
       for (const Atom& a : t.conditions)
         if (!uses_own(a)) return a;
     }
@@ -235,11 +236,11 @@ std::optional<Atom> Normalizer::liftable(const Factor& factor) const {
 }
 
 // Merges like terms.
-std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
+std::vector<NormalTerm> Normalizer::combine(std::vector<NormalTerm> terms) {
   if (terms.size() == 1 && terms[0].coefficient.numerator() != 0) return terms;
-  std::vector<Term> result;
+  std::vector<NormalTerm> result;
   std::vector<std::string> signatures;
-  for (Term& t : terms) {
+  for (NormalTerm& t : terms) {
     std::string s = signature(t);
     bool merged = false;
     for (std::size_t k = 0; k < result.size() && !merged; ++k) {
@@ -253,7 +254,7 @@ std::vector<Term> Normalizer::combine(std::vector<Term> terms) {
       signatures.push_back(std::move(s));
     }
   }
-  std::erase_if(result, [](const Term& t) { return t.coefficient.numerator() == 0 && !broken(Fault::simplify_zero_terms_stay); });
+  std::erase_if(result, [](const NormalTerm& t) { return t.coefficient.numerator() == 0 && !broken(Fault::simplify_zero_terms_stay); });
   return result;
 }
 

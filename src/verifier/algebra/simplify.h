@@ -71,21 +71,21 @@ class Normalizer {
   bool known_at_least_zero(const Poly& p, const Condition& context);
   // Finds a division floor(a / b) of an element of a tensor with -b <= a < b, and returns the condition
   // a >= 0, which decides it.
-  std::optional<Atom> wrapped_division(const Term& term, const Condition& context) const;
+  std::optional<Atom> wrapped_division(const NormalTerm& term, const Condition& context) const;
   // The number of values of a binder that only its own range mentions; nullopt if it is not known to be at
   // least 0.
   std::optional<Poly> count(SymbolId binder, const Condition& conditions, const Condition& context) const;
   bool is_empty(const std::vector<SymbolId>& binders, const Condition& conditions, const Condition& context);
 
   // Rewrites one term. Simpler terms are appended to `work`, a final term to `done`.
-  void simplify_term(Term term, const Condition& context, std::vector<Term>& work, std::vector<Term>& done);
-  bool replace_unused_binder(Term& term, const Condition& context, std::vector<Term>& work);
+  void simplify_term(NormalTerm term, const Condition& context, std::vector<NormalTerm>& work, std::vector<NormalTerm>& done);
+  bool replace_unused_binder(NormalTerm& term, const Condition& context, std::vector<NormalTerm>& work);
   // Simplifies the factor where the booleans have the given values.
   Expression simplify_factor(const FactorPtr& factor, const Condition& context, KnownBooleans booleans);
   void simplify_piece(Piece piece, const Condition& context, std::vector<Piece>& work, std::vector<Piece>& done);
   // Finds an atom inside the factor that mentions none of the factor's own binders.
   std::optional<Atom> liftable(const Factor& factor) const;
-  std::vector<Term> combine(std::vector<Term> terms);
+  std::vector<NormalTerm> combine(std::vector<NormalTerm> terms);
   Condition joined(const Condition& a, const Condition& b) const;
 
   Algebra& algebra_;

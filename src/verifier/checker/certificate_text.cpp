@@ -24,7 +24,7 @@ std::vector<SymbolId> free_symbols(const Symbols& symbols, const Proof::OutputPr
   polys.reserve(proof.free.size());
   for (const SymbolId s : proof.free) polys.emplace_back(s);
   for (const Atom& a : proof.context) polys.push_back(a.poly);
-  for (const Term& t : proof.terms) {
+  for (const NormalTerm& t : proof.terms) {
     collect_binders(t, binders);
     collect_polys(t, polys);
   }

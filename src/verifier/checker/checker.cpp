@@ -80,8 +80,8 @@ void add_equal(std::vector<Indicator>& indicators) {
 }  // namespace
 
 // Maps beyond the binders belong to added binders u with the condition u = 0: f = Sum_u [u = 0] f.
-Term over_space(Symbols& symbols, const Term& term, const std::vector<Poly>& maps) {
-  Term result = substitute(symbols, term, substitution(term.binders, maps));
+NormalTerm over_space(Symbols& symbols, const NormalTerm& term, const std::vector<Poly>& maps) {
+  NormalTerm result = substitute(symbols, term, substitution(term.binders, maps));
   result.binders.clear();
   if (broken(Fault::checker_added_binders_are_free)) return result;
   for (std::size_t k = term.binders.size(); k < maps.size(); ++k) result.conditions.push_back({maps[k], Relation::zero});
@@ -94,22 +94,22 @@ Piece over_space(Symbols& symbols, const Piece& piece, const std::vector<Poly>& 
   return result;
 }
 
-std::vector<Term> difference(const Expression& a, const Expression& b) {
-  std::vector<Term> terms = a.terms;
-  for (Term t : b.terms) {
+std::vector<NormalTerm> difference(const Expression& a, const Expression& b) {
+  std::vector<NormalTerm> terms = a.terms;
+  for (NormalTerm t : b.terms) {
     t.coefficient = times(t.coefficient, Rational(-1));
     terms.push_back(std::move(t));
   }
   return terms;
 }
 
-bool same_but_for_names(Symbols& symbols, const Term& a, const Term& b) {
+bool same_but_for_names(Symbols& symbols, const NormalTerm& a, const NormalTerm& b) {
   return a.coefficient == b.coefficient && equal_but_for_coefficient(symbols, a, b);
 }
 
 // Sums of terms. -------------------------------------------------------------------------------------------------------------------
 
-bool Checker::zero(const std::vector<Term>& terms, const Condition& context, const Certificate& certificate) {
+bool Checker::zero(const std::vector<NormalTerm>& terms, const Condition& context, const Certificate& certificate) {
   // Each term occurs exactly once: in a cluster or in the arithmetic.
   std::vector<int> seen(terms.size(), 0);
   for (const Cluster& c : certificate.clusters)
@@ -126,7 +126,7 @@ bool Checker::zero(const std::vector<Term>& terms, const Condition& context, con
 
 // sum over members j of c_j Sum_b [P_j(b)] f_j(b)  =  Sum_z f_0(z) (sum over j of c_j [P_j(map_j z)])  if every map is a bijection and
 // f_j(map_j z) = f_0(z) wherever P_j(map_j z).
-bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
+bool Checker::cluster(const std::vector<NormalTerm>& terms, const Cluster& cluster, const Condition& context) {
   if (cluster.members.empty()) return true;
   // The space consists of new symbols without any facts: they range over all integers.
   for (const SymbolId z : cluster.space) {
@@ -142,13 +142,13 @@ bool Checker::cluster(const std::vector<Term>& terms, const Cluster& cluster, co
     if (m.maps.size() < terms[m.term].binders.size() || m.maps.size() != cluster.space.size()) return false;
     if (!unimodular(m.maps, cluster.space) || !speaks_of_free_symbols(m.maps, cluster.space, terms, context)) return false;
   }
-  std::vector<Term> all;
+  std::vector<NormalTerm> all;
   all.reserve(cluster.members.size());
   for (const Member& m : cluster.members) all.push_back(over_space(symbols_, terms[m.term], m.maps));
-  const Term& first = all.front();
+  const NormalTerm& first = all.front();
   for (std::size_t j = 0; j < all.size(); ++j) {
     const Member& m = cluster.members[j];
-    const Term& mapped = all[j];
+    const NormalTerm& mapped = all[j];
     // The dimensions as factors are equal, and the number of other factors, too.
     if (mapped.dimensions != first.dimensions && !broken(Fault::checker_other_dimensions)) return false;
     if (mapped.factors.size() < first.factors.size()) return false;
@@ -197,8 +197,8 @@ bool Checker::unimodular(const std::vector<Poly>& maps, const std::vector<Symbol
 // Every symbol of the maps outside of the space occurs free in the terms or the context. A binder would be
 // captured by its sum, and a symbol made for the purpose (a division by a value that may be 0) would add a
 // false defining inequality.
-bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,
-                                     const Condition& context) const {
+bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space,
+                                     const std::vector<NormalTerm>& terms, const Condition& context) const {
   std::vector<SymbolId> others;
   for (const Poly& p : maps)
     for (const SymbolId s : symbols_.all_symbols(p))
@@ -206,7 +206,7 @@ bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::v
   if (others.empty()) return true;
   std::vector<SymbolId> bound;
   std::vector<Poly> polys;
-  for (const Term& t : terms) {
+  for (const NormalTerm& t : terms) {
     collect_binders(t, bound);
     collect_polys(t, polys);
   }
@@ -218,17 +218,17 @@ bool Checker::speaks_of_free_symbols(const std::vector<Poly>& maps, const std::v
   });
 }
 
-bool Checker::cancels(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context) {
-  std::vector<Term> mapped;
+bool Checker::cancels(const std::vector<NormalTerm>& terms, const Cluster& cluster, const Condition& context) {
+  std::vector<NormalTerm> mapped;
   mapped.reserve(cluster.members.size());
   for (const Member& m : cluster.members) mapped.push_back(over_space(symbols_, terms[m.term], m.maps));
   return cancels(mapped, context);
 }
 
-bool Checker::cancels(const std::vector<Term>& mapped, const Condition& context) {
+bool Checker::cancels(const std::vector<NormalTerm>& mapped, const Condition& context) {
   std::vector<Indicator> indicators;
   indicators.reserve(mapped.size());
-  for (const Term& t : mapped) {
+  for (const NormalTerm& t : mapped) {
     indicators.push_back({t.coefficient, t.conditions});
     if (broken(Fault::checker_indicators_without_conditions)) indicators.back().condition.clear();
   }
@@ -426,7 +426,7 @@ bool Checker::demand(const Piece& wanted, const std::vector<Piece>& given, const
 
 bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, const Cover& cover, const Condition& context) {
   const Condition here = joined(context, covered.conditions);
-  std::vector<Term> bodies = covered.body.terms;
+  std::vector<NormalTerm> bodies = covered.body.terms;
   std::vector<SymbolId> bound;
   for (const Piece& p : pieces) {
     bound.insert(bound.end(), p.binders.begin(), p.binders.end());
@@ -454,19 +454,19 @@ bool Checker::contained(const Piece& covered, const std::vector<Piece>& pieces, 
 
 // Arithmetic on values. ------------------------------------------------------------------------------------------------------------
 
-bool Checker::arithmetic(const std::vector<Term>& terms, const Arithmetic& proof, const Condition& context) {
+bool Checker::arithmetic(const std::vector<NormalTerm>& terms, const Arithmetic& proof, const Condition& context) {
   if (proof.terms.empty()) return proof.components.empty();
-  std::vector<Term> chosen;
+  std::vector<NormalTerm> chosen;
   chosen.reserve(proof.terms.size());
   for (const std::size_t t : proof.terms) chosen.push_back(terms[t]);
   // The components that the translation reaches are, in its order, those that the proof identifies.
   std::size_t next = 0;
-  const Identify identify = [&](const std::vector<Term>& known, const Term& component) -> std::optional<std::size_t> {
+  const Identify identify = [&](const std::vector<NormalTerm>& known, const NormalTerm& component) -> std::optional<std::size_t> {
     if (next >= proof.components.size()) return std::nullopt;
     const Component& said = proof.components[next++];
     if (said.number > known.size()) return std::nullopt;
     if (said.number == known.size()) return said.number;
-    const Term& earlier = known[said.number];
+    const NormalTerm& earlier = known[said.number];
     const bool equal = same_but_for_names(symbols_, earlier, component) ||
                        zero(difference(Expression{{earlier}}, Expression{{component}}), context, said.equal);
     return equal || broken(Fault::checker_components_differ) ? std::optional(said.number) : std::nullopt;

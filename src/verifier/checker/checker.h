@@ -19,7 +19,7 @@ class Checker {
   Checker(Solver& solver, Algebra& algebra, ir::Symbols& symbols) : symbols_(symbols), solver_(solver), algebra_(algebra) {}
 
   // True only if the terms sum to 0 wherever `context` (and the solver's facts) hold.
-  bool zero(const std::vector<Term>& terms, const Condition& context, const Certificate& certificate);
+  bool zero(const std::vector<NormalTerm>& terms, const Condition& context, const Certificate& certificate);
 
   // The single claims. The search checks them, too.
   // True only if the factors are equal wherever `context` holds.
@@ -30,7 +30,7 @@ class Checker {
   bool unimodular(const std::vector<Poly>& maps, const std::vector<SymbolId>& space) const;
   // True only if the sum of coefficient * [conditions] of the members over the space is 0 wherever `context`
   // holds.
-  bool cancels(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context);
+  bool cancels(const std::vector<NormalTerm>& terms, const Cluster& cluster, const Condition& context);
   // True only if one of the conjunctions holds wherever `context` holds.
   bool one_holds(const Condition& context, const std::vector<Condition>& domains);
   // True only if the demand `wanted` holds wherever `context` and the demands of `given` hold.
@@ -41,16 +41,16 @@ class Checker {
   // True only if the terms sum to 0 by arithmetic on the values of their components. `identify` returns the
   // number of the known component that the next one equals, or the next number for a new one. nullopt rejects
   // the proof.
-  using Identify = std::function<std::optional<std::size_t>(const std::vector<Term>& known, const Term& component)>;
-  bool zero_by_values(const std::vector<Term>& terms, const Condition& context, const Identify& identify);
+  using Identify = std::function<std::optional<std::size_t>(const std::vector<NormalTerm>& known, const NormalTerm& component)>;
+  bool zero_by_values(const std::vector<NormalTerm>& terms, const Condition& context, const Identify& identify);
 
  private:
   class Translation;
-  bool cluster(const std::vector<Term>& terms, const Cluster& cluster, const Condition& context);
-  bool cancels(const std::vector<Term>& mapped, const Condition& context);  // the members, mapped to the space
-  bool arithmetic(const std::vector<Term>& terms, const Arithmetic& proof, const Condition& context);
+  bool cluster(const std::vector<NormalTerm>& terms, const Cluster& cluster, const Condition& context);
+  bool cancels(const std::vector<NormalTerm>& mapped, const Condition& context);  // the members, mapped to the space
+  bool arithmetic(const std::vector<NormalTerm>& terms, const Arithmetic& proof, const Condition& context);
   bool covers(const Factor& a, const Factor& b, const std::vector<Cover>& proofs, const Condition& context);
-  bool speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<Term>& terms,
+  bool speaks_of_free_symbols(const std::vector<Poly>& maps, const std::vector<SymbolId>& space, const std::vector<NormalTerm>& terms,
                               const Condition& context) const;
   Poly without_division(const Poly& p) const;
   bool obviously(const Condition& context, const Atom& atom) const;
@@ -66,11 +66,11 @@ class Checker {
 };
 
 // Writes the term over the space of its cluster, without binders.
-Term over_space(ir::Symbols& symbols, const Term& term, const std::vector<Poly>& maps);
+NormalTerm over_space(ir::Symbols& symbols, const NormalTerm& term, const std::vector<Poly>& maps);
 Piece over_space(ir::Symbols& symbols, const Piece& piece, const std::vector<Poly>& maps);
 // The terms of a - b.
-std::vector<Term> difference(const Expression& a, const Expression& b);
+std::vector<NormalTerm> difference(const Expression& a, const Expression& b);
 // True if the terms are equal up to the names of binders; such terms need no certificate.
-bool same_but_for_names(ir::Symbols& symbols, const Term& a, const Term& b);
+bool same_but_for_names(ir::Symbols& symbols, const NormalTerm& a, const NormalTerm& b);
 
 }  // namespace xflow::verifier

@@ -56,10 +56,10 @@ class Checker::Translation {
 
   // The sum of the terms, divided by the variables that all terms have in common. If the result is 0, the
   // terms sum to 0, whatever the values of these variables are.
-  RealExpr translate(const std::vector<Term>& terms) {
+  RealExpr translate(const std::vector<NormalTerm>& terms) {
     std::vector<std::vector<Part>> products;
     products.reserve(terms.size());
-    for (const Term& t : terms) products.push_back(parts(t));
+    for (const NormalTerm& t : terms) products.push_back(parts(t));
     if (!products.empty()) {
       for (const Part& p : std::vector<Part>(products[0])) {
         const auto has = [&](const std::vector<Part>& list) {
@@ -90,7 +90,7 @@ class Checker::Translation {
   }
 
   // [conditions without binders] * coefficient * product of the parts.
-  RealExpr value_of(const Term& t, const std::vector<Part>& parts) const {
+  RealExpr value_of(const NormalTerm& t, const std::vector<Part>& parts) const {
     Condition outer;
     for (const Atom& a : t.conditions)
       if (!mentions_any(a, t.binders) && !broken(Fault::values_without_conditions)) outer.push_back(a);
@@ -102,16 +102,16 @@ class Checker::Translation {
   RealExpr translate_expression(const Expression& e) {
     std::vector<RealExpr> all;
     all.reserve(e.terms.size());
-    for (const Term& t : e.terms) all.push_back(value_of(t, parts(t)));
+    for (const NormalTerm& t : e.terms) all.push_back(value_of(t, parts(t)));
     return sum(std::move(all));
   }
 
   // The components of a term: each dimension, each factor without binders, and each set of factors connected
   // by binders. A sum over binders of a product is the product of the sums of its connected parts.
-  std::vector<Part> parts(const Term& t) {
+  std::vector<Part> parts(const NormalTerm& t) {
     std::vector<Part> result;
     for (const DimensionPower& d : t.dimensions) {
-      Term unit;
+      NormalTerm unit;
       unit.dimensions.push_back({d.dimension, 1});
       bool is_new = false;
       const Part p = variable_of(unit, is_new);
@@ -121,7 +121,7 @@ class Checker::Translation {
     for (const FactorPower& f : t.factors)
       if (!mentions_any(*f.factor, t.binders)) add_powers(result, plain_factor(*f.factor), f.power);
     bool ignored = false;
-    for (const Term& component : components(t)) result.push_back(variable_of(component, ignored));
+    for (const NormalTerm& component : components(t)) result.push_back(variable_of(component, ignored));
     return result;
   }
 
@@ -130,8 +130,8 @@ class Checker::Translation {
     for (int k = 0; k < (broken(Fault::values_power_once) ? 1 : std::abs(power)); ++k) into.push_back(q);
   }
 
-  std::vector<Term> components(const Term& t) const {
-    std::vector<Term> result;
+  std::vector<NormalTerm> components(const NormalTerm& t) const {
+    std::vector<NormalTerm> result;
     std::vector<SymbolId> left = t.binders;
     while (!left.empty()) {
       std::vector<SymbolId> group = {left.back()};
@@ -151,7 +151,7 @@ class Checker::Translation {
         if (!broken(Fault::values_conditions_do_not_connect))
           for (const Atom& a : t.conditions) absorb(a);
       }
-      Term component;
+      NormalTerm component;
       for (const SymbolId b : t.binders)
         if (std::find(group.begin(), group.end(), b) != group.end()) component.binders.push_back(b);
       for (const FactorPower& f : t.factors)
@@ -164,7 +164,7 @@ class Checker::Translation {
   }
 
   // The variable of a component: that of an equal earlier component, or a new one.
-  Part variable_of(const Term& component, bool& is_new) {
+  Part variable_of(const NormalTerm& component, bool& is_new) {
     const auto number = rejected_ ? std::nullopt : identify_(known_, component);
     is_new = number && *number == known_.size();
     if (!number || *number > known_.size()) {
@@ -189,7 +189,7 @@ class Checker::Translation {
       if (broken(Fault::values_maximum_is_first_piece)) bodies.resize(1);
       return {-1, combine(RealNode::Kind::maximum, std::move(bodies))};
     }
-    Term component;
+    NormalTerm component;
     component.factors.push_back({std::make_shared<Factor>(f), 1});
     bool is_new = false;
     Part p = variable_of(component, is_new);
@@ -256,14 +256,14 @@ class Checker::Translation {
   const Algebra& algebra_;
   const Identify& identify_;
   bool rejected_ = false;
-  std::vector<Term> known_;
+  std::vector<NormalTerm> known_;
   std::vector<int> variables_;  // of the known components
   std::vector<std::pair<int, int>> inverses_;
   std::vector<RealClause> clauses_;
   int next_ = 0;
 };
 
-bool Checker::zero_by_values(const std::vector<Term>& terms, const Condition& context, const Identify& identify) {
+bool Checker::zero_by_values(const std::vector<NormalTerm>& terms, const Condition& context, const Identify& identify) {
   const Algebra::Under under(algebra_, context, {});
   Translation translation(*this, identify);
   const RealExpr value = translation.translate(terms);

@@ -197,7 +197,7 @@ class Readable::Printer {
   }
 
   // Omits the sign if `negative` is given, which receives it.
-  std::string term(const Term& t, bool* negative = nullptr) {
+  std::string term(const NormalTerm& t, bool* negative = nullptr) {
     for (const SymbolId b : t.binders) name(b);
     std::string ranges;
     std::string rest;
@@ -221,7 +221,7 @@ class Readable::Printer {
 
   std::string expression(const Expression& e) {
     std::string text;
-    for (const Term& t : e.terms) {
+    for (const NormalTerm& t : e.terms) {
       bool negative = false;
       const std::string next = term(t, &negative);
       text += text.empty() ? (negative ? "-" : "") + next : (negative ? " - " : " + ") + next;

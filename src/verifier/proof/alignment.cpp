@@ -11,7 +11,7 @@ namespace xflow::verifier {
 
 using ir::Symbols;
 
-std::vector<std::vector<std::size_t>> pairings(const Term& a, const Term& b, std::size_t limit) {
+std::vector<std::vector<std::size_t>> pairings(const NormalTerm& a, const NormalTerm& b, std::size_t limit) {
   std::vector<std::vector<std::size_t>> result;
   if (a.factors.size() != b.factors.size()) return result;
   std::vector<std::string> heads_a;
@@ -47,12 +47,12 @@ namespace {
 
 // Pairs the terms of two expressions with equal signatures, in order.
 void equations_of(const Expression& a, const Expression& b, std::vector<Poly>& result, std::vector<SymbolId>& inner) {
-  std::map<std::string, std::vector<const Term*>> open;
-  for (const Term& t : b.terms) open[signature(t)].push_back(&t);
-  for (const Term& t : a.terms) {
+  std::map<std::string, std::vector<const NormalTerm*>> open;
+  for (const NormalTerm& t : b.terms) open[signature(t)].push_back(&t);
+  for (const NormalTerm& t : a.terms) {
     auto& candidates = open[signature(t)];
     if (candidates.empty()) continue;
-    const Term& u = *candidates.front();
+    const NormalTerm& u = *candidates.front();
     candidates.erase(candidates.begin());
     if (!broken(Fault::alignment_without_inner_binders)) inner.insert(inner.end(), u.binders.begin(), u.binders.end());
     const auto pairs = pairings(t, u, 1);

@@ -30,7 +30,7 @@ Expression in_cases(const Cases& cases, const Function& f) {
   Expression result;
   for (const auto& c : cases) {
     Expression value = f(c);
-    for (Term& t : value.terms) {
+    for (NormalTerm& t : value.terms) {
       t.conditions.insert(t.conditions.begin(), c.condition.begin(), c.condition.end());
       result.terms.push_back(std::move(t));
     }
@@ -169,7 +169,7 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
       Expression body = convert(e->arguments[0], node);
       const Poly extent = resolve(e->extent, node);
       const Poly end = broken(Fault::compose_sum_goes_further) ? extent + Poly(1) : extent;
-      for (Term& t : body.terms) {
+      for (NormalTerm& t : body.terms) {
         t.binders.insert(t.binders.begin(), e->binder);
         const Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), end)};
         t.conditions.insert(t.conditions.begin(), range.begin(), range.end());
@@ -193,8 +193,8 @@ Expression Composer::convert_select(const ExprNode& e, Scope node) {
   const Expression otherwise = convert(e.arguments[1], node);
   Expression result;
   const auto add = [&](const Expression& branch, const Condition& condition) {
-    for (const Term& t : branch.terms) {
-      Term copy = t;
+    for (const NormalTerm& t : branch.terms) {
+      NormalTerm copy = t;
       copy.conditions.insert(copy.conditions.begin(), condition.begin(), condition.end());
       result.terms.push_back(std::move(copy));
     }

@@ -238,7 +238,7 @@ void Composer::count_numbers(const ops::Expr& e, Scope node, const Where& where,
     for (const ops::Expr& a : e->arguments) count_numbers(a, node, where, count);
     return;
   }
-  for (Term t : algebra_.constant(Rational(1)).terms) {
+  for (NormalTerm t : algebra_.constant(Rational(1)).terms) {
     t.binders.insert(t.binders.end(), where.binders.begin(), where.binders.end());
     t.conditions = joined(t.conditions, where.conditions);
     count.terms.push_back(std::move(t));

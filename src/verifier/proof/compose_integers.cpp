@@ -214,7 +214,7 @@ std::optional<Expression> Composer::compared(const ExprNode& e, Scope node) {
   Expression result;
   for (const Case& x : *a) {
     for (const Case& y : *b) {
-      Term t;
+      NormalTerm t;
       t.conditions = joined(x.condition, y.condition);
       const Poly d = y.values[0] - x.values[0];
       t.conditions.push_back(e.function == Function::less

@@ -18,7 +18,7 @@ Piece with_predicate(const Piece& demand, std::string name, std::vector<Expressi
   f->kind = FactorKind::predicate;
   f->name = std::move(name);
   f->arguments = std::move(arguments);
-  Term t;
+  NormalTerm t;
   t.factors.push_back({std::move(f), 1});
   return {demand.binders, demand.conditions, Expression{{std::move(t)}}};
 }
@@ -199,7 +199,7 @@ bool implies(std::string_view known, std::string_view wanted) {
 
 const Factor* predicate_of(const Piece& demand) {
   if (demand.body.terms.size() != 1) return nullptr;
-  const Term& t = demand.body.terms[0];
+  const NormalTerm& t = demand.body.terms[0];
   const bool is_factor =
       t.is_plain() && t.dimensions.empty() && t.coefficient == Rational(1) && t.factors.size() == 1 && t.factors[0].power == 1;
   return is_factor && t.factors[0].factor->kind == FactorKind::predicate ? t.factors[0].factor.get() : nullptr;

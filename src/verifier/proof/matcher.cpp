@@ -25,7 +25,7 @@ constexpr int kMatchDepth = 12;
 Matcher::Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar)
     : normalizer_(normalizer), checker_(checker), scalar_(std::move(scalar)) {}
 
-std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const Condition& context, std::vector<std::size_t>* left) {
+std::optional<Certificate> Matcher::zero(const std::vector<NormalTerm>& terms, const Condition& context, std::vector<std::size_t>* left) {
   std::vector<std::size_t> open;
   if (auto certificate = zero_by_alignment(terms, context, &open)) return certificate;
   // The terms that remain after alignment may be 0 by arithmetic on values; if not, perhaps all terms
@@ -37,13 +37,13 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
   for (const bool whole : {false, true}) {
     if (whole && open.size() == terms.size()) break;
     const std::vector<std::size_t>& chosen = whole ? all : open;
-    std::vector<Term> rest;
+    std::vector<NormalTerm> rest;
     rest.reserve(chosen.size());
     for (const std::size_t k : chosen) rest.push_back(terms[k]);
     auto components = broken(Fault::matcher_without_arithmetic) ? std::nullopt : scalar_(rest, context);
     if (!components) continue;
     if (!whole) {
-      std::vector<Term> matched;
+      std::vector<NormalTerm> matched;
       std::vector<std::size_t> numbers;
       for (const std::size_t k : all) {
         if (std::find(open.begin(), open.end(), k) != open.end()) continue;
@@ -63,7 +63,7 @@ std::optional<Certificate> Matcher::zero(const std::vector<Term>& terms, const C
   return std::nullopt;
 }
 
-std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& terms, const Condition& context,
+std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<NormalTerm>& terms, const Condition& context,
                                                       std::vector<std::size_t>* left) {
   if (depth_ > kMatchDepth) return std::nullopt;
   ++depth_;
@@ -99,7 +99,7 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<Term>& t
   return std::nullopt;
 }
 
-void Matcher::match_group(const std::vector<Term>& terms, Group& group, const Condition& context, bool pairs_first,
+void Matcher::match_group(const std::vector<NormalTerm>& terms, Group& group, const Condition& context, bool pairs_first,
                           Certificate& certificate) {
   for (const bool pair : {true, false}) {
     if ((pair && !pairs_first) || (!pair && broken(Fault::matcher_pairs_alone))) continue;
@@ -120,7 +120,7 @@ void Matcher::match_group(const std::vector<Term>& terms, Group& group, const Co
   }
 }
 
-Cluster Matcher::start_cluster(const std::vector<Term>& terms, std::size_t representative) {
+Cluster Matcher::start_cluster(const std::vector<NormalTerm>& terms, std::size_t representative) {
   Cluster cluster;
   Member first;
   first.term = representative;
@@ -132,10 +132,10 @@ Cluster Matcher::start_cluster(const std::vector<Term>& terms, std::size_t repre
   return cluster;
 }
 
-std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std::size_t representative, const Group& others, bool pair,
-                                             const Condition& context) {
+std::optional<Cluster> Matcher::find_cluster(const std::vector<NormalTerm>& terms, std::size_t representative, const Group& others,
+                                             bool pair, const Condition& context) {
   Cluster cluster = start_cluster(terms, representative);
-  Term first = over_space(normalizer_.symbols(), terms[representative], cluster.members[0].maps);
+  NormalTerm first = over_space(normalizer_.symbols(), terms[representative], cluster.members[0].maps);
   // The representative equals itself.
   std::vector<std::size_t> identity;
   identity.reserve(first.factors.size());
@@ -179,7 +179,7 @@ std::optional<Cluster> Matcher::find_cluster(const std::vector<Term>& terms, std
 
 // A term with fewer binders than the space is a sum over a single point of the remaining symbols. The
 // equations that its binders do not solve determine the point.
-void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space,
+void Matcher::add_points(const NormalTerm& term, const std::vector<Poly>& equations, const std::vector<SymbolId>& space,
                          std::vector<Poly>& maps) {
   if (maps.size() == space.size() || broken(Fault::matcher_points_are_not_added)) return;
   Symbols& symbols = normalizer_.symbols();
@@ -200,10 +200,10 @@ void Matcher::add_points(const Term& term, const std::vector<Poly>& equations, c
   }
 }
 
-std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t term, const Term& first, const std::vector<SymbolId>& space,
-                                   const Condition& context, std::size_t wanted) {
+std::vector<Member> Matcher::align(const std::vector<NormalTerm>& terms, std::size_t term, const NormalTerm& first,
+                                   const std::vector<SymbolId>& space, const Condition& context, std::size_t wanted) {
   std::vector<Member> result;
-  const Term& t = terms[term];
+  const NormalTerm& t = terms[term];
   if (t.binders.size() > space.size()) return result;
   for (const std::vector<std::size_t>& pairing : pairings(first, t, broken(Fault::matcher_first_pairing_alone) ? 1 : kPairings)) {
     std::vector<Poly> open;
@@ -215,7 +215,7 @@ std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t t
       add_points(t, open, space, maps);
       const auto bijection = [&] { return checker_.unimodular(maps, space) || broken(Fault::matcher_maps_of_any_determinant); };
       if (maps.size() != space.size() || !bijection()) continue;
-      const Term mapped = over_space(normalizer_.symbols(), t, maps);
+      const NormalTerm mapped = over_space(normalizer_.symbols(), t, maps);
       auto proofs = prove_factors(mapped, first, pairing, joined(context, mapped.conditions));
       if (!proofs) continue;
       result.push_back(Member{term, std::move(maps), pairing, *std::move(proofs)});
@@ -225,7 +225,7 @@ std::vector<Member> Matcher::align(const std::vector<Term>& terms, std::size_t t
   return result;
 }
 
-std::optional<std::vector<FactorProof>> Matcher::prove_factors(const Term& mapped, const Term& first,
+std::optional<std::vector<FactorProof>> Matcher::prove_factors(const NormalTerm& mapped, const NormalTerm& first,
                                                                const std::vector<std::size_t>& pairing, const Condition& context) {
   std::vector<FactorProof> proofs;
   for (std::size_t k = 0; k < pairing.size(); ++k) {

@@ -371,12 +371,12 @@ bool Proof::check_output(std::size_t output, Certificate certificate) {
   return true;
 }
 
-void Proof::note_hints(const std::vector<Term>& left, const Condition& context) {
+void Proof::note_hints(const std::vector<NormalTerm>& left, const Condition& context) {
   constexpr std::size_t kHints = 8;
   // The symbols that the facts determine equal their values.
   Condition base = context;
   for (const auto& [s, value] : solved_.solved) base.push_back(ops::equal(Poly(s), value));
-  const auto together = [&](const Term& a, const Term& b, const Atom& difference) {
+  const auto together = [&](const NormalTerm& a, const NormalTerm& b, const Atom& difference) {
     Condition c = base;
     c.insert(c.end(), a.conditions.begin(), a.conditions.end());
     c.insert(c.end(), b.conditions.begin(), b.conditions.end());
@@ -396,7 +396,7 @@ void Proof::note_hints(const std::vector<Term>& left, const Condition& context) 
       }
     }
   }
-  for (const Term& t : left) {
+  for (const NormalTerm& t : left) {
     if (hints_.size() >= 2 * kHints) break;
     // A term that is not excluded by its conditions.
     Condition c = base;

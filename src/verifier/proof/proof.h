@@ -68,7 +68,7 @@ class Proof {
     Condition context;
     Expression source;
     Expression target;
-    std::vector<Term> terms;
+    std::vector<NormalTerm> terms;
     // What must hold for the target to have a value, and what holds where the source has a value and runs
     // (demands.h).
     std::vector<Piece> demanded;
@@ -107,7 +107,7 @@ class Proof {
   SolvedFacts solved_;
   std::unique_ptr<Engine> engine_;
   std::vector<OutputProof> outputs_;
-  void note_hints(const std::vector<Term>& left, const Condition& context);
+  void note_hints(const std::vector<NormalTerm>& left, const Condition& context);
 
   const Options options_;
   std::uint64_t steps_ = 0;  // of earlier attempts

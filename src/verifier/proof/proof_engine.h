@@ -20,7 +20,7 @@ class Proof::Engine {
         checker(solver, algebra, instance.arena->symbols()),
         scalar(normalizer, checker),
         matcher(normalizer, checker,
-                [this](const std::vector<Term>& terms, const Condition& context) { return scalar.zero(terms, context); }) {
+                [this](const std::vector<NormalTerm>& terms, const Condition& context) { return scalar.zero(terms, context); }) {
     scalar.set_matcher(matcher);
     for (const Atom& a : solved.facts) solver.assume(a);
     normalizer.set_deadline(options.deadline);

@@ -24,7 +24,7 @@ std::optional<Sign> sign_of(std::string_view predicate) {
 // expression.
 std::optional<Poly> as_polynomial(Symbols& symbols, const Expression& e) {
   Poly result;
-  for (const Term& t : e.terms) {
+  for (const NormalTerm& t : e.terms) {
     if (!t.is_plain() || t.coefficient.denominator() != 1) return std::nullopt;
     Poly product(t.coefficient.numerator());
     const auto multiply = [&](const Poly& p, int power) {

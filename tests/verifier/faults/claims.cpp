@@ -49,16 +49,16 @@ struct Sum {
   std::vector<SymbolId> binders;
   Condition conditions;
 };
-Term product(Rational coefficient, Sum sum, std::vector<FactorPower> factors) {
-  Term t;
+NormalTerm product(Rational coefficient, Sum sum, std::vector<FactorPower> factors) {
+  NormalTerm t;
   t.coefficient = coefficient;
   t.binders = std::move(sum.binders);
   t.conditions = std::move(sum.conditions);
   t.factors = std::move(factors);
   return t;
 }
-Term times_one(Factor f) { return product(1, {}, {power(std::move(f), 1)}); }
-Term minus(Factor f) { return product(-1, {}, {power(std::move(f), 1)}); }
+NormalTerm times_one(Factor f) { return product(1, {}, {power(std::move(f), 1)}); }
+NormalTerm minus(Factor f) { return product(-1, {}, {power(std::move(f), 1)}); }
 
 Expression value(Factor f) { return {{times_one(std::move(f))}}; }
 Factor function(Function name, Expression argument) {
@@ -85,7 +85,7 @@ Piece piece(SymbolId binder, Condition conditions, Factor f) { return {{binder},
 // What is claimed: that the terms sum to 0 wherever the facts and the context hold.
 struct Claim {
   ir::Symbols symbols;
-  std::vector<Term> terms;
+  std::vector<NormalTerm> terms;
   Condition context;
   std::vector<Atom> facts;
   std::vector<ValueFact> value_facts;
@@ -453,7 +453,7 @@ void maxima(std::vector<Check>& list) {
 }
 
 void values(std::vector<Check>& list) {
-  const auto claimed = [](Claim& c, std::vector<Term> terms, const char* certificate) {
+  const auto claimed = [](Claim& c, std::vector<NormalTerm> terms, const char* certificate) {
     c.terms = std::move(terms);
     return c.accepts(certificate);
   };
@@ -481,9 +481,9 @@ void values(std::vector<Check>& list) {
   }));
   list.push_back(true_claim("max(N x, 0) = N max(x, 0) by values", [=](Claim& c) {
     const DimensionPower n = {*c.dimension("N").as_symbol(), 1};
-    Term scaled = times_one(x());
+    NormalTerm scaled = times_one(x());
     scaled.dimensions.push_back(n);
-    Term right = minus(maximum({piece(x()), Piece{}}));
+    NormalTerm right = minus(maximum({piece(x()), Piece{}}));
     right.dimensions.push_back(n);
     return claimed(c, {times_one(maximum({Piece{{}, {}, {{scaled}}}, Piece{}})), right}, "v(0,1:0 1 0 1)");
   }));
@@ -501,14 +501,14 @@ void values(std::vector<Check>& list) {
                                 const std::vector<FactorPower>& first, const std::vector<FactorPower>& second) {
     const SymbolId d = c.binder("d"), e = c.binder("e");
     const Poly n = c.dimension("N"), m = c.dimension("M");
-    const auto renamed = [&](const Term& t, SymbolId from, SymbolId to) {
-      Term result = substitute(c.symbols, t, {{from, Poly(to)}});
+    const auto renamed = [&](const NormalTerm& t, SymbolId from, SymbolId to) {
+      NormalTerm result = substitute(c.symbols, t, {{from, Poly(to)}});
       result.binders = {to};
       return result;
     };
-    const Term over_a = renamed(product(1, {{a}, in(a, n) + shared}, first), a, d);
-    const Term over_b = renamed(product(1, {{b}, in(b, m) + shared}, second), b, e);
-    Term apart = over_b;
+    const NormalTerm over_a = renamed(product(1, {{a}, in(a, n) + shared}, first), a, d);
+    const NormalTerm over_b = renamed(product(1, {{b}, in(b, m) + shared}, second), b, e);
+    NormalTerm apart = over_b;
     apart.coefficient = -1;
     apart.binders = {e, d};
     apart.conditions = over_b.conditions + over_a.conditions;
@@ -534,7 +534,7 @@ void values(std::vector<Check>& list) {
     return claimed(c, {times_one(maximum({piece(x()), piece(y())})), minus(x())}, "v(0,1:0 1 0)");
   }));
   list.push_back(false_claim("max(x, x - 1) = x - 1 by values", [=](Claim& c) {
-    const Term one = product(1, {}, {}), minus_one = product(-1, {}, {});
+    const NormalTerm one = product(1, {}, {}), minus_one = product(-1, {}, {});
     const Piece below = {{}, {}, {{times_one(x()), minus_one}}};
     return claimed(c, {times_one(maximum({piece(x()), below})), minus(x()), one}, "v(0,1,2:0 0 0)");
   }));

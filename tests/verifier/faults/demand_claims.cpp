@@ -12,7 +12,7 @@ Expression read(int number) {
   auto f = std::make_shared<Factor>();
   f->kind = FactorKind::read;
   f->variable = {static_cast<ir::NodeId>(number), 0};
-  Term t;
+  NormalTerm t;
   t.factors.push_back({std::move(f), 1});
   return {{std::move(t)}};
 }
@@ -22,7 +22,7 @@ Piece demand(const char* name, std::vector<Expression> arguments) {
   f->kind = FactorKind::predicate;
   f->name = name;
   f->arguments = std::move(arguments);
-  Term t;
+  NormalTerm t;
   t.factors.push_back({std::move(f), 1});
   return {{}, {}, {{std::move(t)}}};
 }

@@ -56,7 +56,7 @@ struct Form {
   Expression product(const Expression& a, const Expression& b) { return algebra.multiply(a, b); }
   Expression quotient(const Expression& a, const Expression& b) { return algebra.apply(Function::divide, {a, b}); }
   Expression where(Condition condition, Expression e) const {
-    for (Term& term : e.terms) term.conditions.insert(term.conditions.begin(), condition.begin(), condition.end());
+    for (NormalTerm& term : e.terms) term.conditions.insert(term.conditions.begin(), condition.begin(), condition.end());
     return e;
   }
   static Condition range(SymbolId index, const Poly& size) {
@@ -64,7 +64,7 @@ struct Form {
   }
   // The sum of e over the binders wherever the condition holds.
   Expression over(const std::vector<SymbolId>& binders, Condition condition, Expression e) const {
-    for (Term& term : e.terms) term.binders.insert(term.binders.begin(), binders.begin(), binders.end());
+    for (NormalTerm& term : e.terms) term.binders.insert(term.binders.begin(), binders.begin(), binders.end());
     return where(std::move(condition), std::move(e));
   }
   // The sum of e over 0 <= index < size.

@@ -16,9 +16,10 @@ std::string search(Form& f, const Expression& a, const Expression& b) {
   Normalizer normalizer(f.algebra, f.solver, {}, 5'000);
   Checker checker(f.solver, f.algebra, f.symbols);
   ScalarProver scalar(normalizer, checker);
-  Matcher matcher(normalizer, checker, [&](const std::vector<Term>& terms, const Condition& known) { return scalar.zero(terms, known); });
+  Matcher matcher(normalizer, checker,
+                  [&](const std::vector<NormalTerm>& terms, const Condition& known) { return scalar.zero(terms, known); });
   scalar.set_matcher(matcher);
-  const std::vector<Term> terms = difference(a, b);
+  const std::vector<NormalTerm> terms = difference(a, b);
   const auto certificate = matcher.zero(terms, f.context);
   if (!certificate) return "no certificate is found";
   return checker.zero(terms, f.context, *certificate) ? "" : "the certificate that is found is not accepted";
