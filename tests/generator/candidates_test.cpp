@@ -30,7 +30,7 @@ struct FoundCandidates {
   }
   std::set<std::string> texts() const {
     std::set<std::string> result;
-    for (const Candidate& c : candidates) result.insert(to_string(signature, c.source) + " = " + to_string(signature, c.target));
+    for (const RuleCandidate& c : candidates) result.insert(to_string(signature, c.source) + " = " + to_string(signature, c.target));
     return result;
   }
   bool mentions(std::string_view part) const {
@@ -39,14 +39,14 @@ struct FoundCandidates {
   }
 
   GraphSignature signature;
-  std::vector<Candidate> candidates;
+  std::vector<RuleCandidate> candidates;
   CandidateCounts counts;
 };
 
 TEST(Candidates, CompareWhatDependsOnNoInputWithConstants) {
   const FoundCandidates found({"add", "div", "one", "ones"}, {.max_operators = 2});
   EXPECT_TRUE(found.texts().contains("div(a0, a0) = c1"));
-  for (const Candidate& c : found.candidates) {
+  for (const RuleCandidate& c : found.candidates) {
     // 1 / (x / x), (x / x) + y and (x / x) + 1 follow or say nothing.
     for (const SmallGraph* side : {&c.source, &c.target}) {
       for (std::size_t k = 0; k + 1 < side->nodes.size(); ++k) {
@@ -104,7 +104,7 @@ TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
     return finder.find(records);
   };
   const SmallGraph together{{{concat, {0, 1}}, {relu, {n}}, {split, {next(1)}}, {t, {next(1)}}}, {next(2), next(4)}};
-  const std::vector<Candidate> found = find(together);
+  const std::vector<RuleCandidate> found = find(together);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(to_string(u, found[0].source), "relu(a0); relu(concat 0(a0, a1))");
   EXPECT_EQ(to_string(u, found[0].target), "split 0(relu(concat 0(a0, a1))).0; relu(concat 0(a0, a1))");
@@ -121,7 +121,7 @@ TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
 
 // What is kept of a candidate that says that these graphs are equal.
 std::string kept_text(const FoundCandidates& found, const std::string& one, const std::string& other) {
-  for (const Candidate& c : found.candidates) {
+  for (const RuleCandidate& c : found.candidates) {
     const std::set<std::string> sides = {to_string(found.signature, c.source), to_string(found.signature, c.target)};
     if (sides != std::set<std::string>{one, other}) continue;
     RuleCollector collector({}, {});
@@ -243,7 +243,7 @@ TEST(Collector, DerivesWhatDoesNotDivideWithoutRulesThatDo) {
   RuleCollector collector({}, {});
   ASSERT_TRUE(collector.collect(found.signature, 0, found.candidates).has_value());
   const auto equation = [&](const std::string& one, const std::string& other) {
-    for (const Candidate& c : found.candidates)
+    for (const RuleCandidate& c : found.candidates)
       if (std::set<std::string>{to_string(found.signature, c.source), to_string(found.signature, c.target)} ==
           std::set<std::string>{one, other})
         return GeneralShapes(found.signature, c).concrete(collector.deriver().vocabulary());

@@ -19,7 +19,7 @@ std::vector<GraphSignature> small_signatures() {
   return result;
 }
 
-std::vector<Candidate> found_in(const GraphSignature& signature, std::size_t max_outputs) {
+std::vector<RuleCandidate> found_in(const GraphSignature& signature, std::size_t max_outputs) {
   const EnumerationOptions options{.max_operators = 2, .max_outputs = max_outputs};
   std::vector<Record> records;
   EXPECT_TRUE(enumerate(signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
@@ -36,8 +36,8 @@ CollectWorker worker_of(const std::vector<GraphSignature>& signatures) {
 // relu(x ++ z) in rows says more than relu(x ++ x).
 TEST(CandidateList, TakesThoseOfMostInputsFirst) {
   const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"concat", "relu"}, 3}).value();
-  const Candidate general = relu_of_columns(u);
-  Candidate special = general;
+  const RuleCandidate general = relu_of_columns(u);
+  RuleCandidate special = general;
   for (SmallGraph* side : {&special.source, &special.target})
     for (SmallGraphNode& n : side->nodes)
       for (std::uint8_t& o : n.operands) o = o == 1 ? 0 : o;
@@ -47,7 +47,7 @@ TEST(CandidateList, TakesThoseOfMostInputsFirst) {
   const CandidateList list = in_order(u, {general, special});
   // Graphs of fewer operations come before, whatever they read.
   EXPECT_EQ(list[0].target.nodes.size(), 2U);
-  Candidate wide = special;
+  RuleCandidate wide = special;
   wide.source.nodes[0].operands = {0, 1};
   wide.target.nodes[0].operands = {1};
   const CandidateList same_size = in_order(u, {special, wide});
@@ -57,7 +57,7 @@ TEST(CandidateList, TakesThoseOfMostInputsFirst) {
 
 TEST(CandidateList, HoldsWhatItWasGiven) {
   const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "concat", "matmul", "relu", "split"}, 3}).value();
-  std::vector<Candidate> found = found_in(u, 1);
+  std::vector<RuleCandidate> found = found_in(u, 1);
   ASSERT_GT(found.size(), 100U);
   // Of two outputs, one of which is read by the other.
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
@@ -65,16 +65,16 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
   const ChoiceId relu = choice(u, "relu");
   found.push_back({{{{relu, {0}}, {relu, {n}}}, {n, next}}, {{{relu, {0}}}, {n, n}}});
   const CandidateList list = in_order(u, found);
-  std::vector<Candidate> before = found;
-  std::vector<Candidate> after = list.part(0, list.size());
+  std::vector<RuleCandidate> before = found;
+  std::vector<RuleCandidate> after = list.part(0, list.size());
   // By size, then by the number of outputs; towards what costs less.
-  const auto size = [](const Candidate& c) {
+  const auto size = [](const RuleCandidate& c) {
     return std::pair(std::max(c.source.nodes.size(), c.target.nodes.size()), c.source.outputs.size());
   };
   EXPECT_LT(size(after.front()), size(after.back()));
   for (std::size_t k = 1; k < after.size(); ++k) EXPECT_LE(size(after[k - 1]), size(after[k]));
-  for (const Candidate& c : after) EXPECT_GE(weight_of(u, c.source), weight_of(u, c.target));
-  const auto towards_less = [&](Candidate& c) {
+  for (const RuleCandidate& c : after) EXPECT_GE(weight_of(u, c.source), weight_of(u, c.target));
+  const auto towards_less = [&](RuleCandidate& c) {
     if (weight_of(u, c.source) < weight_of(u, c.target)) std::swap(c.source, c.target);
     // Which output is the first says nothing.
     if (!std::is_sorted(c.source.outputs.begin(), c.source.outputs.end())) {
@@ -82,7 +82,7 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
       std::reverse(c.target.outputs.begin(), c.target.outputs.end());
     }
   };
-  for (Candidate& c : before) towards_less(c);
+  for (RuleCandidate& c : before) towards_less(c);
   std::sort(before.begin(), before.end());
   std::sort(after.begin(), after.end());
   ASSERT_EQ(after.size(), before.size());
@@ -98,7 +98,7 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
 
 TEST(CollectPieces, AreTheSameAsTexts) {
   const std::vector<GraphSignature> signatures = small_signatures();
-  const Candidate c = relu_of_columns(signatures[0]);
+  const RuleCandidate c = relu_of_columns(signatures[0]);
   EXPECT_EQ(pieces::candidate_of(pieces::to_text(c)).value(), c);
   CollectWorker worker = worker_of(signatures);
   const auto forms = pieces::forms_of(worker.run(pieces::forms(0, c)).value()).value();
@@ -164,7 +164,7 @@ TEST(Collector, LooksAtSmallNumbersToo) {
   const auto x = static_cast<std::uint8_t>(v + 2);
   const auto y = static_cast<std::uint8_t>(v + 3);
   const std::vector<SmallGraphNode> sum = {{choice(u, "mul"), {0, 0}}, {choice(u, "add"), {1, v}}};
-  Candidate c{{sum, {x}}, {sum, {y}}};
+  RuleCandidate c{{sum, {x}}, {sum, {y}}};
   c.source.nodes.push_back({choice(u, "mul"), {0, w}});
   c.target.nodes.push_back({choice(u, "relu"), {w}});
   c.target.nodes.push_back({choice(u, "mul"), {0, x}});
@@ -221,7 +221,7 @@ TEST(RuleWriter, BuildsRulesThatParseBack) {
   signatures.push_back(GraphSignature::make({TensorKind::image, {"conv", "enlarge", "relu", "average_pool", "add"}, 3}).value());
   std::size_t checked = 0;
   for (const GraphSignature& signature : signatures) {
-    for (const Candidate& candidate : found_in(signature, 1)) {
+    for (const RuleCandidate& candidate : found_in(signature, 1)) {
       for (const WrittenRule& form : write_rule(signature, candidate, "r")) {
         const auto rule = rules::checked(form.rule);
         if (!rule) continue;

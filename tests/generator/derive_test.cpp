@@ -34,7 +34,7 @@ const char* kAssociativity = R"(rule associative
 )";
 
 // ((a b) c) d = a (b (c d)): leaves 0 to 3 of the signature are square matrices.
-Candidate chain(const GraphSignature& u) {
+RuleCandidate chain(const GraphSignature& u) {
   const ChoiceId m = choice(u, "matmul");
   const auto first = static_cast<std::uint8_t>(u.leaves().size());
   const auto second = static_cast<std::uint8_t>(first + 1);
@@ -154,7 +154,7 @@ TEST(Deriver, TellsNumbersOfDifferentShapesApart) {
 
 TEST(Deriver, HeedsGuards) {
   const GraphSignature u = matrices({"concat", "relu"});
-  const Candidate c = relu_of_columns(u);
+  const RuleCandidate c = relu_of_columns(u);
   const auto with_guard = [&](const std::string& guard) {
     Deriver deriver;
     const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
@@ -177,8 +177,8 @@ TEST(Deriver, UsesRulesOfTwoOutputsAsEquations) {
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   // split(a (b ++ c))[1] = a c
-  const Candidate c{{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}},
-                    {{{choice(u, "matmul"), {0, 2}}}, {n}}};
+  const RuleCandidate c{{{{choice(u, "concat 1"), {1, 2}}, {choice(u, "matmul"), {0, n}}, {choice(u, "split 1"), {next(1)}}}, {next(3)}},
+                        {{{choice(u, "matmul"), {0, 2}}}, {n}}};
   Deriver deriver;
   const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
   const auto added = deriver.add(rule(R"(rule merge
@@ -204,7 +204,7 @@ TEST(Deriver, TellsAllRulesThatItUsed) {
   const ChoiceId m = choice(u, "matmul");
   const ChoiceId c = choice(u, "concat 1");
   // a b ++ a c = a (b ++ c)
-  const Candidate candidate{{{{m, {0, 1}}, {m, {0, 2}}, {c, {n, next(1)}}}, {next(2)}}, {{{c, {1, 2}}, {m, {0, n}}}, {next(1)}}};
+  const RuleCandidate candidate{{{{m, {0, 1}}, {m, {0, 2}}, {c, {n, next(1)}}}, {next(2)}}, {{{c, {1, 2}}, {m, {0, n}}}, {next(1)}}};
   Deriver deriver;
   const FlatEquation equation = GeneralShapes(u, candidate).concrete(deriver.vocabulary());
   const auto merged = deriver.add(rule(R"(rule merged
@@ -298,7 +298,7 @@ TEST(Deriver, MakesSmallTermsFirst) {
                             "  target\n    y = x\n"))
                   .has_value());
   // relu(x)^T^T = relu(x): 4 terms.
-  const Candidate c{{{{relu, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{relu, {0}}}, {n}}};
+  const RuleCandidate c{{{{relu, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{relu, {0}}}, {n}}};
   const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
   EXPECT_TRUE(deriver.derive(equation, {.rounds = 1, .terms = 5}).derived);
 }
@@ -314,7 +314,7 @@ TEST(Deriver, LooksAtNoMoreTermsThanItMay) {
                   .add(rule("rule twice\n  with x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n"
                             "  target\n    y = x\n"))
                   .has_value());
-  const Candidate c{{{{t, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{t, {0}}}, {n}}};
+  const RuleCandidate c{{{{t, {0}}, {t, {n}}, {t, {next(1)}}}, {next(2)}}, {{{t, {0}}}, {n}}};
   const FlatEquation equation = GeneralShapes(u, c).concrete(deriver.vocabulary());
   EXPECT_TRUE(deriver.derive(equation, {.tries = 100}).derived);
   const Deriver::Answer answer = deriver.derive(equation, {.tries = 1});
@@ -333,7 +333,7 @@ TEST(Deriver, MatchesNumbers) {
   Deriver deriver;
   ASSERT_TRUE(deriver.add(rule("rule one\n  source\n    y = x * 1\n  target\n    y = x\n")).has_value());
   const auto derived = [&](std::uint8_t number) {
-    const Candidate c{{{{mul, {0, number}}}, {n}}, {{}, {0}}};
+    const RuleCandidate c{{{{mul, {0, number}}}, {n}}, {{}, {0}}};
     return deriver.derive(GeneralShapes(u, c).concrete(deriver.vocabulary()), {}).derived;
   };
   EXPECT_TRUE(derived(one));
@@ -347,11 +347,11 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
   std::vector<Record> records;
   ASSERT_TRUE(enumerate(u, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
   Candidates finder(u, options);
-  const std::vector<Candidate> candidates = finder.find(records);
+  const std::vector<RuleCandidate> candidates = finder.find(records);
   EXPECT_GT(candidates.size(), 100U);
   RuleCollector collector({}, {});
   const CandidateList list = in_order(u, candidates);
-  const std::vector<Candidate> ordered = list.part(0, list.size());
+  const std::vector<RuleCandidate> ordered = list.part(0, list.size());
   ASSERT_TRUE(collector.collect(u, 0, ordered).has_value());
   collector.eliminate();
   EXPECT_TRUE(collector.prove([&](const KeptRule&) -> const GraphSignature& { return u; }).value());
@@ -368,7 +368,7 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
     collector.deriver().enable(k.number, true);
   }
   EXPECT_LE(needed, 40U);
-  for (const Candidate& c : candidates) {
+  for (const RuleCandidate& c : candidates) {
     const FlatEquation equation = GeneralShapes(u, c).concrete(collector.deriver().vocabulary());
     EXPECT_TRUE(collector.deriver().derive(equation, {}).derived) << to_string(u, c.source) << " = " << to_string(u, c.target);
   }
@@ -377,7 +377,7 @@ TEST(Collector, KeepsAFewProvedRulesThatDeriveAllOthers) {
 // Whatever the numbers of the inputs are.
 TEST(RuleWriter, NamesInputsAsTheyAreRead) {
   const GraphSignature u = matrices({"concat", "relu"});
-  Candidate c = relu_of_columns(u);
+  RuleCandidate c = relu_of_columns(u);
   std::vector<std::uint8_t> swapped(u.leaves().size());
   for (std::size_t k = 0; k < swapped.size(); ++k) swapped[k] = static_cast<std::uint8_t>(k < 2 ? 1 - k : k);
   const std::string text = rules::print(write_rule(u, c, "r").front().rule);
@@ -386,7 +386,7 @@ TEST(RuleWriter, NamesInputsAsTheyAreRead) {
 
 TEST(RuleWriter, IsGenericInRankAndAxis) {
   const GraphSignature u = matrices({"concat", "relu"});
-  const Candidate c = relu_of_columns(u);
+  const RuleCandidate c = relu_of_columns(u);
   EXPECT_EQ(name_of(u, c), "relu-of-concat");
   const std::vector<WrittenRule> forms = write_rule(u, c, "r");
   ASSERT_FALSE(forms.empty());

@@ -24,7 +24,7 @@ class Pairs : public testing::Test {
     static Evaluator evaluator(signature(), {.max_operators = 6});
     return evaluator.values(graph);
   }
-  static Candidate without_ends(Candidate c) { return without_common_ends(signature(), std::move(c), values); }
+  static RuleCandidate without_ends(RuleCandidate c) { return without_common_ends(signature(), std::move(c), values); }
 };
 
 // x0 x1; x0 x2 and, for want of a split, (x0 (x1 ++ x2)) twice.
@@ -53,7 +53,7 @@ TEST_F(Pairs, AreTwoRewritesWhereEachReadsWhatItHas) {
 
 // What is left is the end that differs: the sum stays, as without it both outputs were one.
 TEST_F(Pairs, LoseCommonEnds) {
-  const Candidate found = without_ends(
+  const RuleCandidate found = without_ends(
       {{{{op("relu"), {0}}, {op("relu"), {value(0)}}, {op("relu"), {1}}, {op("add"), {value(1), value(2)}}, {op("matmul"), {3, value(3)}}},
         {value(0), value(4)}},
        {{{op("relu"), {0}}, {op("relu"), {1}}, {op("add"), {value(1), value(0)}}, {op("matmul"), {3, value(2)}}}, {value(0), value(3)}}});
@@ -62,7 +62,7 @@ TEST_F(Pairs, LoseCommonEnds) {
 }
 
 TEST_F(Pairs, KeepEndsOfWhatIsNotTheSame) {
-  const auto stays = [&](const Candidate& c) { EXPECT_EQ(without_ends(c), c) << to_string(signature(), c.source); };
+  const auto stays = [&](const RuleCandidate& c) { EXPECT_EQ(without_ends(c), c) << to_string(signature(), c.source); };
   // Other values below.
   stays({{{{op("relu"), {0}}, {op("add"), {0, 1}}, {op("transpose"), {value(1)}}}, {value(0), value(2)}},
          {{{op("relu"), {0}}, {op("add"), {0, 2}}, {op("transpose"), {value(1)}}}, {value(0), value(2)}}});

@@ -36,9 +36,9 @@ void collect(RuleCollector& collector, TensorKind kind, std::vector<std::string>
   Candidates finder(*signature, options);
   finder.learn(smaller);
   const CandidateList list = in_order(*signature, finder.find(records));
-  const std::vector<Candidate> candidates = list.part(0, list.size());
+  const std::vector<RuleCandidate> candidates = list.part(0, list.size());
   ASSERT_TRUE(collector.collect(*signature, number, candidates).has_value());
-  for (const Candidate& c : candidates) equations.push_back(GeneralShapes(*signature, c).concrete(collector.deriver().vocabulary()));
+  for (const RuleCandidate& c : candidates) equations.push_back(GeneralShapes(*signature, c).concrete(collector.deriver().vocabulary()));
 }
 
 std::vector<peers::Rule> published_rules(const std::string& folder) {

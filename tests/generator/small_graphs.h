@@ -30,7 +30,7 @@ inline rules::Rule rule(const std::string& text, const std::string& file = "test
 }
 
 // relu(x ++ z) = relu(x) ++ relu(z), by columns, of a signature with concat and relu.
-inline Candidate relu_of_columns(const GraphSignature& signature) {
+inline RuleCandidate relu_of_columns(const GraphSignature& signature) {
   const auto first = static_cast<std::uint8_t>(signature.leaves().size());
   const auto second = static_cast<std::uint8_t>(first + 1);
   const auto third = static_cast<std::uint8_t>(first + 2);
@@ -40,11 +40,11 @@ inline Candidate relu_of_columns(const GraphSignature& signature) {
 }
 
 // Candidates in the order in which they are taken.
-inline CandidateList in_order(const GraphSignature& signature, const std::vector<Candidate>& candidates) {
+inline CandidateList in_order(const GraphSignature& signature, const std::vector<RuleCandidate>& candidates) {
   std::size_t most = 1;
-  for (const Candidate& c : candidates) most = std::max({most, c.source.nodes.size(), c.target.nodes.size()});
+  for (const RuleCandidate& c : candidates) most = std::max({most, c.source.nodes.size(), c.target.nodes.size()});
   CandidateList list(signature, most);
-  for (const Candidate& c : candidates) list.add(c);
+  for (const RuleCandidate& c : candidates) list.add(c);
   list.sort();
   return list;
 }

@@ -9,7 +9,7 @@ namespace xflow::generator {
 namespace {
 
 // How often inputs are read beyond the first time, on the side with fewer such reads.
-std::size_t repeated(const GraphSignature& signature, const Candidate& c) {
+std::size_t repeated(const GraphSignature& signature, const RuleCandidate& c) {
   std::size_t least = SIZE_MAX;
   for (const SmallGraph* side : {&c.source, &c.target}) {
     std::size_t reads = 0;
@@ -22,7 +22,7 @@ std::size_t repeated(const GraphSignature& signature, const Candidate& c) {
 }
 
 // How many operands are constants.
-std::size_t constants(const GraphSignature& signature, const Candidate& c) {
+std::size_t constants(const GraphSignature& signature, const RuleCandidate& c) {
   std::size_t count = 0;
   for (const SmallGraph* side : {&c.source, &c.target})
     for (const SmallGraphNode& n : side->nodes)
@@ -37,7 +37,7 @@ constexpr std::uint64_t kNoOutput = GraphCodec::kMostValues;
 CandidateList::CandidateList(const GraphSignature& signature, std::size_t max_operators)
     : signature_(&signature), codec_(GraphCodec::make(signature, max_operators).value()) {}
 
-void CandidateList::add(Candidate candidate) {
+void CandidateList::add(RuleCandidate candidate) {
   const int source = weight_of(*signature_, candidate.source);
   const int target = weight_of(*signature_, candidate.target);
   const std::size_t repeats = repeated(*signature_, candidate);
@@ -65,9 +65,9 @@ void CandidateList::add(Candidate candidate) {
 
 void CandidateList::sort() { std::sort(packed_.begin(), packed_.end()); }
 
-Candidate CandidateList::operator[](std::size_t k) const {
+RuleCandidate CandidateList::operator[](std::size_t k) const {
   const Packed& packed = packed_[k];
-  Candidate result{codec_.decode(packed.source), codec_.decode(packed.target)};
+  RuleCandidate result{codec_.decode(packed.source), codec_.decode(packed.target)};
   std::uint64_t key = packed.key;
   for (SmallGraph* side : {&result.target, &result.source}) {
     side->outputs.clear();
@@ -77,8 +77,8 @@ Candidate CandidateList::operator[](std::size_t k) const {
   return result;
 }
 
-std::vector<Candidate> CandidateList::part(std::size_t begin, std::size_t end) const {
-  std::vector<Candidate> result;
+std::vector<RuleCandidate> CandidateList::part(std::size_t begin, std::size_t end) const {
+  std::vector<RuleCandidate> result;
   result.reserve(end - begin);
   for (std::size_t k = begin; k < end; ++k) result.push_back((*this)[k]);
   return result;

@@ -18,14 +18,14 @@ class CandidateList {
   CandidateList(const GraphSignature& signature, std::size_t max_operators);
 
   // Adds a candidate, directed towards the cheaper side.
-  void add(Candidate candidate);
+  void add(RuleCandidate candidate);
   // Sorts by the number of operators, then of outputs. Among candidates of equal numbers, those that read the
   // fewest inputs repeatedly come first, then those with the most inputs, which are the most general, then
   // those of least cost, then those with the fewest constants.
   void sort();
   std::size_t size() const { return packed_.size(); }
-  Candidate operator[](std::size_t k) const;
-  std::vector<Candidate> part(std::size_t begin, std::size_t end) const;
+  RuleCandidate operator[](std::size_t k) const;
+  std::vector<RuleCandidate> part(std::size_t begin, std::size_t end) const;
 
   // bytes() returns the list in the memory layout of this machine; add_bytes() adds such bytes of another
   // list with the same signature and max_operators.

@@ -298,7 +298,7 @@ void Candidates::pair(const Known& member, const Known& representative, const Fo
     ++counts_.accidents;
     return;
   }
-  Candidate c{codec_.decode(member.named), codec_.decode(representative.named)};
+  RuleCandidate c{codec_.decode(member.named), codec_.decode(representative.named)};
   const std::set<std::uint8_t> left = inputs_of(signature_, c.source);
   const std::set<std::uint8_t> right = inputs_of(signature_, c.target);
   if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
@@ -309,7 +309,7 @@ void Candidates::pair(const Known& member, const Known& representative, const Fo
   found(std::move(c));
 }
 
-bool Candidates::are_equal_again(const Candidate& c) {
+bool Candidates::are_equal_again(const RuleCandidate& c) {
   const std::vector<std::uint64_t> values = again_.values(c.source);
   return !values.empty() && values == again_.values(c.target);
 }
@@ -369,10 +369,10 @@ void Candidates::pair_apart(const SmallGraph& target, std::uint64_t structure, c
     }
     apart.push_back(*std::move(smallest));
   }
-  const auto gains = [&](const Candidate& c) {
+  const auto gains = [&](const RuleCandidate& c) {
     return c.source.nodes.size() <= options_.max_operators && can_gain_together(signature_, c.source, c.target);
   };
-  Candidate c{join(signature_, apart), target};
+  RuleCandidate c{join(signature_, apart), target};
   if (!gains(c)) {
     ++counts_.no_gain;
     return;
@@ -383,7 +383,7 @@ void Candidates::pair_apart(const SmallGraph& target, std::uint64_t structure, c
   }
   for (std::size_t k = 0; k < apart.size(); ++k)
     apart[k] = with_ends_of(part_of(signature_, target, target.outputs[k]), std::move(apart[k]));
-  if (Candidate ended{join(signature_, apart), target}; gains(ended)) c = std::move(ended);
+  if (RuleCandidate ended{join(signature_, apart), target}; gains(ended)) c = std::move(ended);
   if (!are_equal_again(c)) {
     ++counts_.accidents;
     return;
@@ -491,9 +491,9 @@ void Candidates::find(std::vector<Record>& records, const Found& found) {
   }
 }
 
-std::vector<Candidate> Candidates::find(std::vector<Record>& records) {
-  std::vector<Candidate> result;
-  find(records, [&](Candidate c) { result.push_back(std::move(c)); });
+std::vector<RuleCandidate> Candidates::find(std::vector<Record>& records) {
+  std::vector<RuleCandidate> result;
+  find(records, [&](RuleCandidate c) { result.push_back(std::move(c)); });
   return result;
 }
 

@@ -23,10 +23,10 @@
 namespace xflow::generator {
 
 // Two graphs on the same inputs, output by output.
-struct Candidate {
+struct RuleCandidate {
   SmallGraph source;
   SmallGraph target;
-  friend auto operator<=>(const Candidate&, const Candidate&) = default;
+  friend auto operator<=>(const RuleCandidate&, const RuleCandidate&) = default;
 };
 
 struct CandidateCounts {
@@ -58,9 +58,9 @@ class Candidates {
   void learn(std::vector<Record>& smaller);
   // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found` for every candidate, in an
   // order that depends on the records alone. Sorts the records, and leaves one of each structure.
-  using Found = std::function<void(Candidate)>;
+  using Found = std::function<void(RuleCandidate)>;
   void find(std::vector<Record>& records, const Found& found);
-  std::vector<Candidate> find(std::vector<Record>& records);
+  std::vector<RuleCandidate> find(std::vector<Record>& records);
   // Of the last call of find.
   const CandidateCounts& counts() const { return counts_; }
   // What enumerates and keeps values.
@@ -104,7 +104,7 @@ class Candidates {
   // A graph of two outputs and the smallest graphs of each of them.
   void pair_apart(const SmallGraph& target, std::uint64_t structure, const Found& found);
   // On other numbers and larger tensors, output by output.
-  bool are_equal_again(const Candidate& candidate);
+  bool are_equal_again(const RuleCandidate& candidate);
   std::optional<Naming> first_naming(const SmallGraph& graph);
   // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
   // most, or where all ignore an input that they read.

@@ -58,7 +58,7 @@ bool can_gain_together(const GraphSignature& signature, const SmallGraph& source
          is_connected(signature, source);
 }
 
-bool are_two_rewrites(const GraphSignature& signature, const Candidate& candidate) {
+bool are_two_rewrites(const GraphSignature& signature, const RuleCandidate& candidate) {
   for (std::size_t k = 0; k < candidate.source.outputs.size(); ++k) {
     const std::set<std::uint8_t> known = inputs_of(signature, part_of(signature, candidate.source, candidate.source.outputs[k]));
     const std::set<std::uint8_t> read = inputs_of(signature, part_of(signature, candidate.target, candidate.target.outputs[k]));
@@ -67,8 +67,8 @@ bool are_two_rewrites(const GraphSignature& signature, const Candidate& candidat
   return true;
 }
 
-Candidate without_common_ends(const GraphSignature& signature, Candidate candidate,
-                              const std::function<std::vector<std::uint64_t>(const SmallGraph&)>& values) {
+RuleCandidate without_common_ends(const GraphSignature& signature, RuleCandidate candidate,
+                                  const std::function<std::vector<std::uint64_t>(const SmallGraph&)>& values) {
   const auto operand_below = [&](std::size_t output) -> std::optional<std::pair<std::uint8_t, std::uint8_t>> {
     const SmallGraphNode* source = last_operation(signature, candidate.source, candidate.source.outputs[output]);
     const SmallGraphNode* target = last_operation(signature, candidate.target, candidate.target.outputs[output]);
@@ -99,7 +99,7 @@ Candidate without_common_ends(const GraphSignature& signature, Candidate candida
       std::vector<std::uint8_t> of_target = candidate.target.outputs;
       of_source[k] = below->first;
       of_target[k] = below->second;
-      Candidate shorter{with_outputs(signature, candidate.source, of_source), with_outputs(signature, candidate.target, of_target)};
+      RuleCandidate shorter{with_outputs(signature, candidate.source, of_source), with_outputs(signature, candidate.target, of_target)};
       const std::vector<std::uint64_t> value = values(shorter.source);
       if (value.empty() || value != values(shorter.target) || value[0] == value[1] || !is_connected(signature, shorter.source)) continue;
       candidate = std::move(shorter);

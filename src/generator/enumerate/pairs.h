@@ -14,11 +14,11 @@ namespace xflow::generator {
 bool can_gain_together(const GraphSignature& signature, const SmallGraph& source, const SmallGraph& target);
 
 // Whether each output of the target reads no more inputs than that of the source: then two rules of one output do the same.
-bool are_two_rewrites(const GraphSignature& signature, const Candidate& candidate);
+bool are_two_rewrites(const GraphSignature& signature, const RuleCandidate& candidate);
 
 // Without what both sides do last to both an output: x = u; f(y) = f(v) follows from x = u; y = v. What is left keeps an input in common.
 // `values`: a hash of each output, as Evaluator::values.
-Candidate without_common_ends(const GraphSignature& signature, Candidate candidate,
-                              const std::function<std::vector<std::uint64_t>(const SmallGraph&)>& values);
+RuleCandidate without_common_ends(const GraphSignature& signature, RuleCandidate candidate,
+                                  const std::function<std::vector<std::uint64_t>(const SmallGraph&)>& values);
 
 }  // namespace xflow::generator

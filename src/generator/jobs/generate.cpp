@@ -298,7 +298,7 @@ class Job {
     for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // a rule that cannot be added rewrites no small graph
     const auto is_known = [&](const KeptRule& k, bool back) {
       if (beside.size() == 0) return false;
-      const Candidate c = back ? Candidate{k.candidate.target, k.candidate.source} : k.candidate;
+      const RuleCandidate c = back ? RuleCandidate{k.candidate.target, k.candidate.source} : k.candidate;
       const FlatEquation equation = GeneralShapes(signatures_[k.signature], c).concrete(beside.vocabulary());
       const bool rewrites = beside.derives(equation, options_.limits, Goal::rewrite);
       texts.known += rewrites ? 1 : 0;

@@ -161,7 +161,7 @@ Result<void> group_range(const GenerateOptions& options, const Checkpoint& check
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
   CandidateList candidates(signature, options.max_operators);
-  finder.find(records, [&](Candidate c) { candidates.add(std::move(c)); });
+  finder.find(records, [&](RuleCandidate c) { candidates.add(std::move(c)); });
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,

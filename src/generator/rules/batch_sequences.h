@@ -18,7 +18,7 @@ class BatchSequences {
  public:
   // The arguments must outlive the object. `inputs`: the leaves that the candidate reads; the index is the
   // number of the sequence.
-  BatchSequences(const GraphSignature& signature, const Candidate& candidate, std::span<const std::uint8_t> inputs)
+  BatchSequences(const GraphSignature& signature, const RuleCandidate& candidate, std::span<const std::uint8_t> inputs)
       : signature_(signature), candidate_(candidate), inputs_(inputs) {}
 
   // Finds the sequences. With `one`, all inputs share a sequence.
@@ -39,7 +39,7 @@ class BatchSequences {
   std::vector<Batch> values_of(const SmallGraph& graph);
 
   const GraphSignature& signature_;
-  const Candidate& candidate_;
+  const RuleCandidate& candidate_;
   std::span<const std::uint8_t> inputs_;
   std::vector<int> parents_;
   std::set<int> without_;

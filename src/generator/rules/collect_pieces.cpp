@@ -87,17 +87,17 @@ bool is_source(const GraphSignature& signature, const SmallGraph& source, const 
   return std::includes(known.begin(), known.end(), read.begin(), read.end());
 }
 
-bool changes_partial(const GraphSignature& signature, const Candidate& candidate) {
+bool changes_partial(const GraphSignature& signature, const RuleCandidate& candidate) {
   return partial(signature, candidate.source) != partial(signature, candidate.target);
 }
 
-bool may_change_partial(const GraphSignature& signature, const Candidate& candidate) {
+bool may_change_partial(const GraphSignature& signature, const RuleCandidate& candidate) {
   return !partial(signature, candidate.source).empty() || !partial(signature, candidate.target).empty() ||
          inputs_of(signature, candidate.source) != inputs_of(signature, candidate.target);
 }
 
 Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const GraphSignature& signature,
-                 const Candidate& candidate) {
+                 const RuleCandidate& candidate) {
   const bool pair = candidate.source.outputs.size() > 1;
   const FlatEquation equation = GeneralShapes(signature, candidate).concrete(deriver.vocabulary());
   deriver.use_special(may_change_partial(signature, candidate));
@@ -124,12 +124,12 @@ std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, con
   return guarded ? std::optional(*std::move(guarded)) : std::nullopt;
 }
 
-std::vector<TriedForm> try_forms(const GraphSignature& signature, const Candidate& candidate, const verifier::Options& options,
+std::vector<TriedForm> try_forms(const GraphSignature& signature, const RuleCandidate& candidate, const verifier::Options& options,
                                  std::size_t begin) {
   std::vector<TriedForm> result;
-  const Candidate reversed{candidate.target, candidate.source};
+  const RuleCandidate reversed{candidate.target, candidate.source};
   std::size_t number = 0;
-  for (const Candidate* direction : {&candidate, &reversed}) {
+  for (const RuleCandidate* direction : {&candidate, &reversed}) {
     if (direction == &reversed && candidate.source.outputs.size() > 1) break;
     if (!is_source(signature, direction->source, direction->target)) continue;
     const std::vector<WrittenRule> forms = write_rule(signature, *direction, "r", true);
@@ -163,7 +163,7 @@ FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options)
   return {decision.verdict, {}, shorter ? *std::move(shorter) : rule};
 }
 
-std::optional<rules::Rule> first_proved(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
+std::optional<rules::Rule> first_proved(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                         bool with_equal, const verifier::Options& options) {
   for (const WrittenRule& written : write_rule(signature, candidate, name)) {
     if (!written.equal.empty() && !with_equal) break;
@@ -175,12 +175,12 @@ std::optional<rules::Rule> first_proved(const GraphSignature& signature, const C
 
 namespace pieces {
 
-std::string to_text(const Candidate& candidate) {
+std::string to_text(const RuleCandidate& candidate) {
   return ordered_json({{"source", to_json(candidate.source)}, {"target", to_json(candidate.target)}}).dump();
 }
-Result<Candidate> candidate_of(const std::string& text) {
+Result<RuleCandidate> candidate_of(const std::string& text) {
   return from_json(text, [](const ordered_json& json) {
-    return Candidate{small_graph_of(json.at("source")), small_graph_of(json.at("target"))};
+    return RuleCandidate{small_graph_of(json.at("source")), small_graph_of(json.at("target"))};
   });
 }
 
@@ -189,9 +189,11 @@ std::string triage(std::size_t signature, std::size_t ranges, std::size_t begin,
   for (const RuleText& r : rules) json.push_back({r.text, r.is_proved, r.is_special});
   return fmt::format("triage {} {} {} {}\n{}", signature, ranges, begin, end, json.dump());
 }
-std::string forms(std::size_t signature, const Candidate& candidate) { return fmt::format("forms {}\n{}", signature, to_text(candidate)); }
+std::string forms(std::size_t signature, const RuleCandidate& candidate) {
+  return fmt::format("forms {}\n{}", signature, to_text(candidate));
+}
 std::string prove(const rules::Rule& rule) { return "prove\n" + rules::print(rule); }
-std::string first(std::size_t signature, const Candidate& candidate, const std::string& name, bool with_equal) {
+std::string first(std::size_t signature, const RuleCandidate& candidate, const std::string& name, bool with_equal) {
   return fmt::format("first {} {} {}\n{}", signature, name, with_equal ? 1 : 0, to_text(candidate));
 }
 bool is_one(const std::string& kind) { return kind == "triage" || kind == "forms" || kind == "prove" || kind == "first"; }
@@ -249,7 +251,7 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
     words >> ranges >> begin >> end;
     return triage(signature, ranges, begin, end, payload);
   }
-  XFLOW_TRY(const Candidate candidate, pieces::candidate_of(payload));
+  XFLOW_TRY(const RuleCandidate candidate, pieces::candidate_of(payload));
   if (kind == "first") {
     std::string name;
     int with_equal = 0;

@@ -25,12 +25,12 @@ namespace xflow::generator {
 bool is_source(const GraphSignature& signature, const SmallGraph& source, const SmallGraph& target);
 // Whether a rule changes divisions, square roots or exponentials. A search applies such a rule to constants
 // only, or on request.
-bool changes_partial(const GraphSignature& signature, const Candidate& candidate);
+bool changes_partial(const GraphSignature& signature, const RuleCandidate& candidate);
 // Whether rules of class special may derive a candidate: it has divisions, square roots or exponentials, or
 // it drops an input. All other candidates must be derived without these rules. Candidates with the same
 // quotients on both sides could be left to special rules too, but without x / x = 1 the laws of fractions
 // have no end.
-bool may_change_partial(const GraphSignature& signature, const Candidate& candidate);
+bool may_change_partial(const GraphSignature& signature, const RuleCandidate& candidate);
 
 // The state of a candidate with respect to a set of rules. derived: the rules derive it, or for two outputs
 // rewrite the source into something as cheap. follows: it would be derived if the rules that are neither
@@ -38,7 +38,7 @@ bool may_change_partial(const GraphSignature& signature, const Candidate& candid
 enum class Triage : char { derived = 'd', follows = 'u', open = '?' };
 // `unproved`: the disabled rules of the deriver.
 Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const DeriveLimits& limits, const GraphSignature& signature,
-                 const Candidate& candidate);
+                 const RuleCandidate& candidate);
 
 // A form of a candidate, checked for few dimensions. Forms are ordered by direction, then as write_rule
 // orders them.
@@ -50,7 +50,7 @@ struct TriedForm {
   std::string why;          // the reason if it is not proved
 };
 // Tries the forms from number `begin` on, up to the first that is proved.
-std::vector<TriedForm> try_forms(const GraphSignature& signature, const Candidate& candidate, const verifier::Options& options,
+std::vector<TriedForm> try_forms(const GraphSignature& signature, const RuleCandidate& candidate, const verifier::Options& options,
                                  std::size_t begin = 0);
 // Adds guards that divisors are not 0 to `rule`, if exactly such guards are missing from the proof of
 // `decided`; otherwise returns nothing.
@@ -64,7 +64,7 @@ struct FullProof {
 };
 FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options);
 // The first form of a candidate that is proved. `with_equal`: also tries forms that identify dimensions.
-std::optional<rules::Rule> first_proved(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
+std::optional<rules::Rule> first_proved(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                         bool with_equal, const verifier::Options& options);
 
 // The same tasks as text, for questions and answers. The first word of a question is its kind: triage, forms,
@@ -79,9 +79,9 @@ struct RuleText {
   friend bool operator==(const RuleText&, const RuleText&) = default;
 };
 std::string triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules);
-std::string forms(std::size_t signature, const Candidate& candidate);
+std::string forms(std::size_t signature, const RuleCandidate& candidate);
 std::string prove(const rules::Rule& rule);
-std::string first(std::size_t signature, const Candidate& candidate, const std::string& name, bool with_equal);
+std::string first(std::size_t signature, const RuleCandidate& candidate, const std::string& name, bool with_equal);
 bool is_one(const std::string& kind);
 
 Result<std::vector<TriedForm>> forms_of(const std::string& answer);
@@ -89,8 +89,8 @@ Result<FullProof> proof_of(const std::string& answer);
 Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
 
 // Converts candidates to and from text.
-std::string to_text(const Candidate& candidate);
-Result<Candidate> candidate_of(const std::string& text);
+std::string to_text(const RuleCandidate& candidate);
+Result<RuleCandidate> candidate_of(const std::string& text);
 }  // namespace pieces
 
 // Answers the questions. Keeps the rules of the last question, since the next question mostly has the same

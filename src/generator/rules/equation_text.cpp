@@ -40,7 +40,7 @@ std::string side_text(const GraphSignature& signature, const SmallGraph& graph, 
 
 }  // namespace
 
-std::string equation_text(const GraphSignature& signature, const Candidate& candidate, std::span<const std::string> leaves) {
+std::string equation_text(const GraphSignature& signature, const RuleCandidate& candidate, std::span<const std::string> leaves) {
   return side_text(signature, candidate.source, leaves) + " = " + side_text(signature, candidate.target, leaves);
 }
 

@@ -10,6 +10,6 @@
 namespace xflow::generator {
 
 // Example: "relu(concat(x, z)) = concat(relu(x), relu(z))". `leaves`: names of the leaves.
-std::string equation_text(const GraphSignature& signature, const Candidate& candidate, std::span<const std::string> leaves);
+std::string equation_text(const GraphSignature& signature, const RuleCandidate& candidate, std::span<const std::string> leaves);
 
 }  // namespace xflow::generator

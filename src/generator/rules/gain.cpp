@@ -49,7 +49,7 @@ double cost_of(const GraphSignature& signature, const SmallGraph& graph, const G
 
 }  // namespace
 
-Gain gain_of(const GraphSignature& signature, const Candidate& candidate) {
+Gain gain_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   const GeneralShapes shapes(signature, candidate);
   Gain gain;
   for (std::uint64_t draw = 0; draw < 256; ++draw) {

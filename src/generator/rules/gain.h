@@ -15,6 +15,6 @@ struct Gain {
   bool forwards = false;
   bool backwards = false;
 };
-Gain gain_of(const GraphSignature& signature, const Candidate& candidate);
+Gain gain_of(const GraphSignature& signature, const RuleCandidate& candidate);
 
 }  // namespace xflow::generator

@@ -57,7 +57,7 @@ bool RuleCollector::count(Triage triage) {
   return false;
 }
 
-bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate) {
+bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate) {
   constexpr std::size_t kSeeds = 16;
   constexpr std::uint64_t kFirstSeed = 1000;
   std::vector<Evaluator>& evaluators = evaluators_[signature_number];
@@ -81,12 +81,12 @@ bool RuleCollector::holds_on_more_numbers(const GraphSignature& signature, std::
   return true;
 }
 
-Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t signature_number, std::span<const Candidate> candidates,
-                                    std::optional<std::string> triages) {
+Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t signature_number,
+                                    std::span<const RuleCandidate> candidates, std::optional<std::string> triages) {
   if (triages && triages->size() != candidates.size()) return fail(ErrorCode::internal, "the numbers of triages and candidates differ");
   counts_.candidates += candidates.size();
-  const auto triaged = [&](const Candidate& c) { return triage_of(deriver_, unproved_rules(), limits_, signature, c); };
-  std::vector<const Candidate*> open;
+  const auto triaged = [&](const RuleCandidate& c) { return triage_of(deriver_, unproved_rules(), limits_, signature, c); };
+  std::vector<const RuleCandidate*> open;
   for (std::size_t k = 0; k < candidates.size(); ++k)
     if (!count(triages ? static_cast<Triage>((*triages)[k]) : triaged(candidates[k]))) open.push_back(&candidates[k]);
   // The forms of kGroup candidates are tried in parallel. Once a rule is kept, candidates of the group after
@@ -94,7 +94,7 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
   constexpr std::size_t kGroup = 4;
   bool has_changed = false;
   for (std::size_t next = 0; next < open.size();) {
-    std::vector<const Candidate*> group;
+    std::vector<const RuleCandidate*> group;
     for (; next < open.size() && group.size() < kGroup; ++next)
       if ((!has_changed || !count(triaged(*open[next]))) && holds_on_more_numbers(signature, signature_number, *open[next]))
         group.push_back(open[next]);
@@ -103,7 +103,7 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
     if (width_ > 1) {
       std::vector<std::string> questions;
       questions.reserve(group.size());
-      for (const Candidate* c : group) questions.push_back(pieces::forms(signature_number, *c));
+      for (const RuleCandidate* c : group) questions.push_back(pieces::forms(signature_number, *c));
       XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
       for (std::size_t k = 0; k < group.size(); ++k) {
         XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
@@ -122,7 +122,7 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
   return {};
 }
 
-std::vector<TriedForm> RuleCollector::tried_forms(const GraphSignature& signature, const Candidate& candidate, std::size_t begin) {
+std::vector<TriedForm> RuleCollector::tried_forms(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin) {
   const auto start = Clock::now();
   std::vector<TriedForm> forms = try_forms(signature, candidate, options_, begin);
   proving_ += Clock::now() - start;
@@ -131,7 +131,7 @@ std::vector<TriedForm> RuleCollector::tried_forms(const GraphSignature& signatur
 
 void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
 
-void RuleCollector::unproved(const GraphSignature& signature, const Candidate& candidate, verifier::Verdict verdict,
+void RuleCollector::unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict,
                              const std::string& text) {
   ++counts_.verdicts[verdict];
   constexpr std::size_t kSample = 200;
@@ -140,14 +140,14 @@ void RuleCollector::unproved(const GraphSignature& signature, const Candidate& c
                                     to_string(signature, candidate.target), text));
 }
 
-void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate,
+void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
                          std::vector<TriedForm> forms) {
   FlatEquation equation = GeneralShapes(signature, candidate).concrete(deriver_.vocabulary());
   const bool special = may_change_partial(signature, candidate);
   const std::string base = name_of(signature, candidate);
   const int number = ++names_[base];
   const std::string name = number == 1 ? base : fmt::format("{}-{}", base, number);
-  const Candidate reversed{candidate.target, candidate.source};
+  const RuleCandidate reversed{candidate.target, candidate.source};
   std::string unwritten;
   std::array<std::vector<WrittenRule>, 2> texts;
   if (is_source(signature, candidate.source, candidate.target)) texts[0] = write_rule(signature, candidate, name, false, &unwritten);
@@ -296,7 +296,7 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
 Result<void> RuleCollector::direct(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
   std::vector<KeptRule*> wanted;
   std::vector<std::string> questions;
-  const auto reversed = [](const KeptRule& k) { return Candidate{k.candidate.target, k.candidate.source}; };
+  const auto reversed = [](const KeptRule& k) { return RuleCandidate{k.candidate.target, k.candidate.source}; };
   for (KeptRule& k : kept_) {
     if (!k.needed || !k.proved) continue;
     k.gain = gain_of(signature_of(k), k.candidate);

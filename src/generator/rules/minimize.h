@@ -25,7 +25,7 @@ namespace xflow::generator {
 
 struct KeptRule {
   std::size_t signature = 0;  // the caller's number of the signature
-  Candidate candidate;        // in the direction of the rule
+  RuleCandidate candidate;    // in the direction of the rule
   std::string name;
   std::size_t variant = 0;  // the form, by index in the result of write_rule
   EqualUnknowns equal;      // dimensions that the rule identifies
@@ -71,7 +71,7 @@ class RuleCollector {
   // First triages all candidates with the rules that exist at the call, then visits the open ones again in
   // their order. The result therefore depends on how candidates are divided among calls. `triages`: the first
   // triage of each candidate, if already known. Errors are those of Ask.
-  Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const Candidate> candidates,
+  Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates,
                        std::optional<std::string> triages = std::nullopt);
   // The rules that candidates are triaged with.
   std::vector<pieces::RuleText> texts() const;
@@ -104,18 +104,18 @@ class RuleCollector {
   std::vector<std::size_t> unproved_rules() const;
   // Evaluates a candidate on numbers of other seeds and at both assignments of sizes. Some operations see
   // only the signs of a few elements, which makes accidental agreement likely.
-  bool holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate);
+  bool holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate);
   // Counts a triage. Returns false if it is open.
   bool count(Triage triage);
-  void keep(const GraphSignature& signature, std::size_t signature_number, const Candidate& candidate, std::vector<TriedForm> forms);
+  void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate, std::vector<TriedForm> forms);
   // Calls try_forms and adds its time to proving().
-  std::vector<TriedForm> tried_forms(const GraphSignature& signature, const Candidate& candidate, std::size_t begin);
+  std::vector<TriedForm> tried_forms(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin);
   // Keeps a form that is proved for few dimensions. Returns the reason if it cannot be kept, otherwise
   // nothing.
   std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
   // Asks for answers; they are empty if nothing is sent (width 1).
   Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
-  void unproved(const GraphSignature& signature, const Candidate& candidate, verifier::Verdict verdict, const std::string& text);
+  void unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
   DeriveLimits limits_;

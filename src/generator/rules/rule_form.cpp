@@ -34,7 +34,7 @@ std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
 
 class FormWriter {
  public:
-  FormWriter(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form, const Openness& open,
+  FormWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form, const Openness& open,
              bool small_ranks)
       : signature_(signature),
         candidate_(candidate),
@@ -456,7 +456,7 @@ class FormWriter {
   }
 
   const GraphSignature& signature_;
-  const Candidate& candidate_;
+  const RuleCandidate& candidate_;
   std::string name_;
   Form form_;
   bool small_ranks_;
@@ -476,7 +476,7 @@ class FormWriter {
 
 }  // namespace
 
-std::optional<rules::Rule> form_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
+std::optional<rules::Rule> form_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why) {
   FormWriter writer(signature, candidate, name, form, open, small_ranks);
   auto rule = writer.rule();

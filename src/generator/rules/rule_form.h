@@ -32,7 +32,7 @@ struct Openness {
 
 // Writes a candidate as rule `name`, before the type check, with the equation as its comment. Returns nothing
 // if the form cannot express the candidate; then `why` has the reason in words.
-std::optional<rules::Rule> form_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, Form form,
+std::optional<rules::Rule> form_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form,
                                      const Openness& open, bool small_ranks, std::string& why);
 
 }  // namespace xflow::generator

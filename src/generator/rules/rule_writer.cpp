@@ -19,7 +19,7 @@ struct Kinds {
   bool window = false;  // convolutions, pools, enlarged kernels
 };
 
-Kinds kinds_of(const GraphSignature& signature, const Candidate& candidate) {
+Kinds kinds_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   Kinds kinds;
   for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
     for (const SmallGraphNode& n : side->nodes) {
@@ -45,7 +45,7 @@ Kinds kinds_of(const GraphSignature& signature, const Candidate& candidate) {
 
 // Sets of dimensions that may also be 1, largest first: all, those of one input, rows, columns. Empty if no
 // two tensors meet, or if the signature has no columns, because then broadcasts were not enumerated.
-std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candidate& candidate, const Kinds& kinds) {
+std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const RuleCandidate& candidate, const Kinds& kinds) {
   const bool columns = std::any_of(signature.leaves().begin(), signature.leaves().end(), [&](const Leaf& l) {
     const std::vector<DimId>& dims = signature.dims(l.type);
     return l.kind == Leaf::Kind::input && dims.size() == 2 && signature.dim(dims[1]).name == "1";
@@ -78,8 +78,8 @@ std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const Candi
 
 }  // namespace
 
-std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name, bool small_ranks,
-                                    std::string* why) {
+std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
+                                    bool small_ranks, std::string* why) {
   const Kinds kinds = kinds_of(signature, candidate);
   std::vector<Form> forms;
   if (kinds.window) {
@@ -133,7 +133,7 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candi
   return result;
 }
 
-std::string name_of(const GraphSignature& signature, const Candidate& candidate) {
+std::string name_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   const auto word = [&](const SmallGraphNode& n) {
     std::string w = signature.choice(n.choice).word;
     std::replace(w.begin(), w.end(), '_', '-');

@@ -28,10 +28,10 @@ struct WrittenRule {
 //
 // `small_ranks`: writes the same forms for tensors of few dimensions only, whose proofs take a fraction of
 // the time. `why`: set to the reason why the first form that cannot be written cannot.
-std::vector<WrittenRule> write_rule(const GraphSignature& signature, const Candidate& candidate, const std::string& name,
+std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                     bool small_ranks = false, std::string* why = nullptr);
 
 // The name of a rule from the operators of its source: "concat-of-relu-and-relu".
-std::string name_of(const GraphSignature& signature, const Candidate& candidate);
+std::string name_of(const GraphSignature& signature, const RuleCandidate& candidate);
 
 }  // namespace xflow::generator

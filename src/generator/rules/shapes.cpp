@@ -11,7 +11,7 @@ namespace xflow::generator {
 namespace {
 
 // The inputs in the order in which the terms read them, those of the source first.
-std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const Candidate& candidate) {
+std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const RuleCandidate& candidate) {
   std::vector<std::uint8_t> result;
   for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
     std::vector<const SmallGraphNode*> node_of(signature.leaves().size(), nullptr);
@@ -30,7 +30,7 @@ std::vector<std::uint8_t> inputs_as_read(const GraphSignature& signature, const 
 
 }  // namespace
 
-GeneralShapes::GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal)
+GeneralShapes::GeneralShapes(const GraphSignature& signature, const RuleCandidate& candidate, const EqualUnknowns& equal)
     : signature_(signature), candidate_(candidate) {
   // Numbers 0 and 1 are reserved for constants: 1, and the size of a window.
   parents_ = {0, 1};

@@ -23,7 +23,7 @@ using EqualUnknowns = std::vector<std::pair<int, int>>;
 class GeneralShapes {
  public:
   // `equal`: pairs of unknowns that are identified.
-  GeneralShapes(const GraphSignature& signature, const Candidate& candidate, const EqualUnknowns& equal = {});
+  GeneralShapes(const GraphSignature& signature, const RuleCandidate& candidate, const EqualUnknowns& equal = {});
 
   // The unknown dimensions of the inputs, ascending.
   std::vector<int> unknowns() const;
@@ -59,7 +59,7 @@ class GeneralShapes {
   std::int64_t size(const Parts& parts, std::span<const std::int64_t> sizes) const;
 
   const GraphSignature& signature_;
-  const Candidate& candidate_;
+  const RuleCandidate& candidate_;
   std::vector<std::uint8_t> inputs_;
   mutable std::vector<int> parents_;
   std::vector<DimId> dims_;   // by unknown: the enumerated dimension
