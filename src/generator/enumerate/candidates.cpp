@@ -173,8 +173,8 @@ bool uses_identities(const GraphSignature& signature, const SmallGraph& graph) {
     std::size_t reads = 0;
     for (const SmallGraphNode& user : graph.nodes) {
       if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
-      const Shape shape = signature.choice(user.choice).shape;
-      if (shape != Shape::matmul && shape != Shape::convolution && shape != Shape::depthwise) return false;
+      const ShapeRule shape = signature.choice(user.choice).shape;
+      if (shape != ShapeRule::matmul && shape != ShapeRule::convolution && shape != ShapeRule::depthwise) return false;
       if (user.operands[0] == user.operands[1] || signature.is_constant(user.operands[0]) || signature.is_constant(user.operands[1]))
         return false;
       ++reads;

@@ -80,13 +80,13 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
   const auto is_one = [&](DimId d) { return dim(d).name == "1"; };
   const auto axis = static_cast<std::size_t>(choice.axis);
   switch (choice.shape) {
-    case Shape::same:
+    case ShapeRule::same:
       // No operation has a number as its only operand, and pools have no kernels as operands.
       if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
       // A softmax of single numbers is 1.
       if (choice.word == "softmax" && is_one(a[1])) return {};
       return {operands[0]};
-    case Shape::broadcast: {
+    case ShapeRule::broadcast: {
       if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};
       if (a.size() != b.size()) return {};
       std::vector<DimId> result;
@@ -98,13 +98,13 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
       if (kind_ == TensorKind::image && a != b) return {};
       return {intern(std::move(result))};
     }
-    case Shape::matmul:
+    case ShapeRule::matmul:
       if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || is_one(a[1])) return {};
       return {intern({a[0], b[1]})};
-    case Shape::transpose:
+    case ShapeRule::transpose:
       if (a.size() != 2) return {};
       return {intern({a[1], a[0]})};
-    case Shape::concat: {
+    case ShapeRule::concat: {
       if (a.size() != b.size() || a.size() <= axis || is_one(a[axis]) || is_one(b[axis])) return {};
       for (std::size_t k = 0; k < a.size(); ++k)
         if (k != axis && a[k] != b[k]) return {};
@@ -112,7 +112,7 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
       result[axis] = sum(a[axis], b[axis]);
       return {intern(std::move(result))};
     }
-    case Shape::split: {
+    case ShapeRule::split: {
       if (a.size() <= axis || !dim(a[axis]).parts) return {};
       const auto parts = *dim(a[axis]).parts;
       std::vector<DimId> first = a;
@@ -122,16 +122,16 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
       const TypeId left = intern(std::move(first));
       return {left, intern(std::move(second))};
     }
-    case Shape::convolution:
+    case ShapeRule::convolution:
       if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || a[1] != b[1] || size(b[2], 0) != choice.axis) return {};
       return {intern({a[0], b[0], a[2], a[3]})};
-    case Shape::depthwise:
+    case ShapeRule::depthwise:
       if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || !is_one(b[1]) || a[1] != b[0]) return {};
       return {operands[0]};
-    case Shape::enlarge:
+    case ShapeRule::enlarge:
       if (!is_kernel(operands[0]) || !is_one(a[2])) return {};
       return {intern({a[0], a[1], kernel_, kernel_})};
-    case Shape::reduce: {
+    case ShapeRule::reduce: {
       if (a.size() != 2 || is_one(a[axis])) return {};
       std::vector<DimId> result = a;
       result[axis] = one_;
@@ -173,11 +173,11 @@ ir::Attributes GraphSignature::attributes(ChoiceId id, std::span<const TypeId> o
   const Choice& c = choice(id);
   ir::Attributes result = c.attributes;
   const std::vector<DimId>& a = dims(operands[0]);
-  if (c.shape == Shape::split) {
+  if (c.shape == ShapeRule::split) {
     const auto parts = *dim(a[static_cast<std::size_t>(c.axis)]).parts;
     result.set("sizes", ir::polys(std::array<std::int64_t, 2>{size(parts.first, sizes), size(parts.second, sizes)}));
   }
-  if (c.shape == Shape::depthwise) result.set("groups", ir::Poly(size(a[1], sizes)));
+  if (c.shape == ShapeRule::depthwise) result.set("groups", ir::Poly(size(a[1], sizes)));
   return result;
 }
 

@@ -36,7 +36,7 @@ struct Dim {
 };
 
 // How the dimensions of the outputs follow from those of the operands.
-enum class Shape : std::uint8_t {
+enum class ShapeRule : std::uint8_t {
   same,         // those of the one operand
   broadcast,    // equal dimensions, 1, or a number without dimensions
   matmul,       // [m, k] [k, n] -> [m, n]
@@ -54,7 +54,7 @@ struct Choice {
   std::string name = {};  // "concat 0"
   std::string word = {};  // operator name as the user gives it: "concat"
   ir::OperatorId op{};
-  Shape shape = Shape::same;
+  ShapeRule shape = ShapeRule::same;
   std::size_t operands = 1;
   std::size_t outputs = 1;
   bool commutative = false;

@@ -251,15 +251,17 @@ class GraphSignatureBuilder {
     for (const std::string_view op : {"abs", "exp", "neg", "reciprocal", "relu", "sigmoid", "sqrt", "tanh"})
       add(op, op, {.weight = kPointwiseWeight});
     for (const std::string_view op : {"add", "mul", "maximum", "minimum"})
-      add(op, op, {.shape = Shape::broadcast, .operands = 2, .commutative = true, .weight = kPointwiseWeight});
-    for (const std::string_view op : {"div", "sub"}) add(op, op, {.shape = Shape::broadcast, .operands = 2, .weight = kPointwiseWeight});
+      add(op, op, {.shape = ShapeRule::broadcast, .operands = 2, .commutative = true, .weight = kPointwiseWeight});
+    for (const std::string_view op : {"div", "sub"})
+      add(op, op, {.shape = ShapeRule::broadcast, .operands = 2, .weight = kPointwiseWeight});
     if (!image) {
-      add("matmul", "matmul", {.shape = Shape::matmul, .operands = 2, .weight = kProductWeight});
-      add("transpose", "transpose", {.shape = Shape::transpose, .attributes = {{"perm", ir::polys(std::array<std::int64_t, 2>{1, 0})}}});
+      add("matmul", "matmul", {.shape = ShapeRule::matmul, .operands = 2, .weight = kProductWeight});
+      add("transpose", "transpose",
+          {.shape = ShapeRule::transpose, .attributes = {{"perm", ir::polys(std::array<std::int64_t, 2>{1, 0})}}});
       add("softmax", "softmax", {.attributes = {{"axis", ir::Poly(1)}}, .weight = kReductionWeight});
       for (const std::string_view op : {"reduce_sum", "reduce_mean", "reduce_max"})
         add(op, op,
-            {.shape = Shape::reduce,
+            {.shape = ShapeRule::reduce,
              .axis = 1,
              .attributes = {{"axes", ir::polys(std::array<std::int64_t, 1>{1})}},
              .weight = kReductionWeight});
@@ -268,21 +270,22 @@ class GraphSignatureBuilder {
       const std::vector<ir::Poly> none(4, ir::Poly(0));
       add("conv", "conv",
           {.name = "conv 3x3",
-           .shape = Shape::convolution,
+           .shape = ShapeRule::convolution,
            .operands = 2,
            .axis = 3,
            .attributes = {{"pads", same}},
            .weight = kConvolutionWeight});
       add("conv", "conv",
           {.name = "conv 1x1",
-           .shape = Shape::convolution,
+           .shape = ShapeRule::convolution,
            .operands = 2,
            .axis = 1,
            .attributes = {{"pads", none}},
            .weight = kPointConvolutionWeight});
-      add("depthwise_conv", "conv", {.shape = Shape::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = kProductWeight});
+      add("depthwise_conv", "conv",
+          {.shape = ShapeRule::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = kProductWeight});
       const std::vector<ir::Poly> around = {0, 0, 1, 1};
-      add("enlarge", "pad", {.shape = Shape::enlarge, .attributes = {{"begins", around}, {"ends", around}}});
+      add("enlarge", "pad", {.shape = ShapeRule::enlarge, .attributes = {{"begins", around}, {"ends", around}}});
       const std::vector<ir::Poly> kernel(2, ir::Poly(3));
       add("average_pool", "average_pool",
           {.attributes = {{"kernel", kernel}, {"pads", same}, {"count_include_pad", ir::Poly(1)}}, .weight = kWindowWeight});
@@ -291,13 +294,13 @@ class GraphSignatureBuilder {
     for (const int axis : {0, 1}) {
       add("concat", "concat",
           {.name = fmt::format("concat {}", axis),
-           .shape = Shape::concat,
+           .shape = ShapeRule::concat,
            .operands = 2,
            .axis = axis,
            .attributes = {{"axis", ir::Poly(axis)}}});
       add("split", "split",
           {.name = fmt::format("split {}", axis),
-           .shape = Shape::split,
+           .shape = ShapeRule::split,
            .outputs = 2,
            .axis = axis,
            .attributes = {{"axis", ir::Poly(axis)}}});

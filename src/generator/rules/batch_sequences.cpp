@@ -51,7 +51,7 @@ std::vector<BatchSequences::Batch> BatchSequences::values_of(const SmallGraph& g
     Batch b = values[n.operands[0]];
     if (n.operands.size() == 2) {
       const Batch& other = values[n.operands[1]];
-      if (c.shape == Shape::matmul) {
+      if (c.shape == ShapeRule::matmul) {
         b.insert(b.end(), other.begin(), other.end());
       } else if (signature_.is_constant(n.operands[0])) {
         b = other;

@@ -37,8 +37,8 @@ double cost_of(const GraphSignature& signature, const SmallGraph& graph, const G
     for (const std::uint8_t o : n.operands) cost += elements_of(dims(o), sizes);
     for (std::size_t k = 0; k < c.outputs; ++k) cost += elements_of(dims(value + k), sizes);
     const double results = elements_of(dims(value), sizes);
-    if (c.shape == Shape::matmul) cost += kMultiplication * results * size_of(dims(n.operands[0])[1], sizes);
-    if (c.shape == Shape::convolution || c.shape == Shape::depthwise) {
+    if (c.shape == ShapeRule::matmul) cost += kMultiplication * results * size_of(dims(n.operands[0])[1], sizes);
+    if (c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise) {
       const std::vector<Parts> kernel = dims(n.operands[1]);
       cost += kMultiplication * results * size_of(kernel[1], sizes) * size_of(kernel[2], sizes) * size_of(kernel[3], sizes);
     }

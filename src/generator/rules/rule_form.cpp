@@ -256,21 +256,21 @@ class FormWriter {
       return rules::list(std::move(elements));
     };
     switch (c.shape) {
-      case Shape::transpose:
+      case ShapeRule::transpose:
         return {rules::attribute("perm", transposition(graph, value))};
-      case Shape::concat:
+      case ShapeRule::concat:
         return {rules::attribute("axis", axis(c, source))};
-      case Shape::split: {
+      case ShapeRule::split: {
         // The sizes may need the name of the axis, which is therefore bound first.
         Expression along = axis(c, source);
         return {rules::attribute("axis", std::move(along)), rules::attribute("sizes", split_sizes(graph, value, c, source))};
       }
-      case Shape::convolution:
-      case Shape::depthwise:
+      case ShapeRule::convolution:
+      case ShapeRule::depthwise:
         return convolution_attributes(form_, c);
-      case Shape::enlarge:
+      case ShapeRule::enlarge:
         return {rules::attribute("begins", integers({0, 0, 1, 1})), rules::attribute("ends", integers({0, 0, 1, 1}))};
-      case Shape::reduce:
+      case ShapeRule::reduce:
         return {rules::attribute("axes", integers({form_ == Form::matrices ? 1 : -1}))};
       default:
         break;

@@ -24,16 +24,16 @@ Kinds kinds_of(const GraphSignature& signature, const RuleCandidate& candidate) 
   for (const SmallGraph* side : {&candidate.source, &candidate.target}) {
     for (const SmallGraphNode& n : side->nodes) {
       const Choice& c = signature.choice(n.choice);
-      kinds.axes = kinds.axes || c.shape == Shape::concat || c.shape == Shape::split;
-      kinds.matrix =
-          kinds.matrix || c.shape == Shape::matmul || c.shape == Shape::transpose || c.shape == Shape::reduce || c.word == "softmax";
-      if (c.shape == Shape::broadcast) {
+      kinds.axes = kinds.axes || c.shape == ShapeRule::concat || c.shape == ShapeRule::split;
+      kinds.matrix = kinds.matrix || c.shape == ShapeRule::matmul || c.shape == ShapeRule::transpose || c.shape == ShapeRule::reduce ||
+                     c.word == "softmax";
+      if (c.shape == ShapeRule::broadcast) {
         const auto is_tensor = [&](std::uint8_t o) { return o < signature.inputs() || o >= signature.leaves().size(); };
         kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
         kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
       }
-      kinds.window = kinds.window || c.shape == Shape::convolution || c.shape == Shape::depthwise || c.shape == Shape::enlarge ||
-                     c.word == "average_pool" || c.word == "max_pool";
+      kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise ||
+                     c.shape == ShapeRule::enlarge || c.word == "average_pool" || c.word == "max_pool";
       for (const std::uint8_t o : n.operands) {
         if (o >= signature.inputs() || signature.kind() == TensorKind::image) continue;
         for (const DimId d : signature.dims(signature.leaves()[o].type)) kinds.column = kinds.column || signature.dim(d).name == "1";

@@ -106,9 +106,9 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
   const auto is_one = [&](const Parts& p) { return p.size() == 1 && p[0] == one_; };
   Dims result = a;
   switch (choice.shape) {
-    case Shape::same:
+    case ShapeRule::same:
       break;
-    case Shape::broadcast:
+    case ShapeRule::broadcast:
       if (a.empty()) return {b};
       if (b.empty()) return {a};
       for (std::size_t k = 0; k < a.size(); ++k) {
@@ -119,31 +119,31 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
         }
       }
       break;
-    case Shape::matmul:
+    case ShapeRule::matmul:
       unify(a[1], b[0]);
       result[1] = b[1];
       break;
-    case Shape::transpose:
+    case ShapeRule::transpose:
       std::swap(result[0], result[1]);
       break;
-    case Shape::concat:
+    case ShapeRule::concat:
       for (std::size_t k = 0; k < a.size(); ++k)
         if (k != axis) unify(a[k], b[k]);
       result[axis].insert(result[axis].end(), b[axis].begin(), b[axis].end());
       break;
-    case Shape::split:
+    case ShapeRule::split:
       break;  // the caller knows the parts
-    case Shape::convolution:
+    case ShapeRule::convolution:
       unify(a[1], b[1]);
       result[1] = b[0];
       break;
-    case Shape::depthwise:
+    case ShapeRule::depthwise:
       unify(a[1], b[0]);
       break;
-    case Shape::enlarge:
+    case ShapeRule::enlarge:
       result[2] = result[3] = {window_};
       break;
-    case Shape::reduce:
+    case ShapeRule::reduce:
       result[axis] = {one_};
       break;
   }
@@ -165,7 +165,7 @@ std::vector<GeneralShapes::Dims> GeneralShapes::side(const SmallGraph& small_gra
     }
     const auto outputs = signature_.type(n.choice, operand_types);
     types.insert(types.end(), outputs.begin(), outputs.end());
-    if (choice.shape == Shape::split) {
+    if (choice.shape == ShapeRule::split) {
       const auto axis = static_cast<std::size_t>(choice.axis);
       const auto count = [&](auto&& self, DimId id) -> std::size_t {
         const Dim& d = signature_.dim(id);
@@ -281,9 +281,9 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const SmallGraph& small_gr
       operand_types.push_back(types[o]);
     }
     const auto axis = static_cast<std::size_t>(choice.axis);
-    if (choice.shape == Shape::split || choice.shape == Shape::depthwise) {
+    if (choice.shape == ShapeRule::split || choice.shape == ShapeRule::depthwise) {
       ir::Attributes attributes = choice.attributes;
-      if (choice.shape == Shape::depthwise) {
+      if (choice.shape == ShapeRule::depthwise) {
         attributes.set("groups", ir::Poly(size(values[n.operands[0]][1], sizes)));
       } else {
         attributes.set("sizes",

@@ -19,7 +19,7 @@ Attributes variables(std::initializer_list<std::pair<const char*, const char*>> 
 }  // namespace
 
 Attributes convolution_attributes(Form form, const Choice& choice) {
-  const bool depthwise = choice.shape == Shape::depthwise;
+  const bool depthwise = choice.shape == ShapeRule::depthwise;
   if (form == Form::as_enumerated) {
     Attributes result = {rules::attribute("pads", rules::number(choice.axis == 1 && !depthwise ? 0 : 1))};
     if (depthwise) result.push_back(rules::attribute("groups", rules::named("C")));
