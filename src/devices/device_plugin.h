@@ -46,7 +46,7 @@ class DevicePlugin {
   // Checks a kernel without a device. For a library kernel: whether the library accepts the description, as
   // far as that can be decided without a device. For source text: whether it compiles for `kind`. Errors: as
   // compile; unsupported, with the library's message.
-  virtual Result<void> check(const gpu::Kernel& kernel, int kind) = 0;
+  virtual Result<void> check(const gpu::GpuKernel& kernel, int kind) = 0;
 
   // Compiles source text (kernel_source.h) for devices of `kind` (90 for compute capability 9.0). The machine
   // need not have such a device. Returns a binary that such a device loads. Errors: unsupported if the

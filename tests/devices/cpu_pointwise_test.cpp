@@ -100,7 +100,7 @@ TEST(CpuPointwise, WhatHasNoLoopIsComputedInIndexNotation) {
   const auto kernels = device().build(spec, Layout::plain);
   ASSERT_TRUE(kernels) << kernels.error().text();
   ASSERT_EQ(kernels->size(), 1U);
-  Kernel& kernel = *kernels->front();
+  CpuKernel& kernel = *kernels->front();
   EXPECT_EQ(kernel.implementation(), "index notation, loop");
   const std::vector<std::uint16_t> a = {1, 2, 3, 65535};
   for (std::size_t k = 0; k < 2; ++k) std::memcpy(kernel.operand_bytes(k).data(), a.data(), 8);

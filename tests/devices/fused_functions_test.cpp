@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/devices/cpu/block_functions.h"
-#include "src/devices/gpu/kernels.h"
+#include "src/devices/gpu/gpu_kernels.h"
 #include "tests/devices/cpu_kernels.h"
 #include "tests/ops/made_kernel.h"
 

@@ -1,8 +1,9 @@
 // What libraries of GPUs are asked for.
+#include "src/devices/gpu/gpu_kernels.h"
+
 #include <gtest/gtest.h>
 
 #include "src/devices/device_plugin.h"
-#include "src/devices/gpu/kernels.h"
 #include "tests/ops/made_kernel.h"
 #include "tests/places.h"
 
@@ -134,7 +135,7 @@ TEST(GpuKernel, OfSourceTextIsThereInSeveralWays) {
   const auto ways = [](const KernelSpec& spec) {
     Texts texts;
     const auto kernels = kernels_of(spec, Layout::plain, "k");
-    for (const Kernel& kernel : *kernels) texts.push_back(kernel.text.substr(kernel.text.find(", ") + 2));
+    for (const GpuKernel& kernel : *kernels) texts.push_back(kernel.text.substr(kernel.text.find(", ") + 2));
     return texts;
   };
   const auto softmax = [](std::int64_t axis) {
@@ -196,7 +197,7 @@ TEST(Attention, IsThereForWhatItsLibraryComputes) {
 TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
   const auto plugin = load_plugin_from(places::cuda_folder(), "cuda");
   ASSERT_TRUE(plugin) << plugin.error().text();
-  const auto take = [&](const Kernel& kernel) {
+  const auto take = [&](const GpuKernel& kernel) {
     const auto taken = (*plugin)->check(kernel, 90);
     EXPECT_TRUE(taken) << kernel.text << ": " << taken.error().text();
   };
@@ -237,7 +238,7 @@ TEST(GpuKernel, IsTakenByItsLibraryAsFarAsThatIsKnownWithoutAGpu) {
   const auto softmax =
       kernels_of(ops::made_kernel("softmax", "", {tensor_of({8, 80})}, {tensor_of({8, 80})}, {{"axis", {1}}}), Layout::plain, "k");
   ASSERT_TRUE(softmax);
-  for (const Kernel& kernel : *softmax) take(kernel);
+  for (const GpuKernel& kernel : *softmax) take(kernel);
 }
 
 #endif

@@ -31,7 +31,7 @@ class HostGpu final : public cost::gpu::Gpu {
   const cost::DeviceInfo& info() const override { return info_; }
   std::size_t cache_bytes() const override { return 1U << 20U; }
 
-  Result<std::vector<std::unique_ptr<cost::gpu::Ready>>> prepare(const cost::gpu::Kernel& kernel) override {
+  Result<std::vector<std::unique_ptr<cost::gpu::Ready>>> prepare(const cost::gpu::GpuKernel& kernel) override {
     ++prepared;
     std::vector<std::unique_ptr<cost::gpu::Ready>> ways;
     if (const auto* source = std::get_if<cost::SourceProgram>(&kernel.work)) {

@@ -45,7 +45,7 @@ ir::Graph graph_of(const ir::Arena& arena, ir::NodeId node) {
   return graph;
 }
 
-void expect_results(Kernel& kernel, const std::vector<eval::Tensor>& expected) {
+void expect_results(CpuKernel& kernel, const std::vector<eval::Tensor>& expected) {
   SCOPED_TRACE(kernel.implementation());
   EXPECT_EQ(testing::allocations_of([&] { kernel.run(); }).own, 0U);
   for (std::size_t r = 0; r < expected.size(); ++r) {

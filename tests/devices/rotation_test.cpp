@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kKiB = 1024;
 
 // Notes on which memory it is launched.
-class NotingKernel final : public Kernel {
+class NotingKernel final : public CpuKernel {
  public:
   using Launches = std::vector<std::pair<const std::byte*, const std::byte*>>;  // constant, result
 
@@ -35,7 +35,7 @@ class NotingKernel final : public Kernel {
   std::span<std::byte> result_bytes(std::size_t) override { return places_[2]; }
   void bind_operand(std::size_t operand, std::byte* place) override { places_.at(operand) = {place, places_.at(operand).size()}; }
   void bind_result(std::size_t, std::byte* place) override { places_[2] = {place, places_[2].size()}; }
-  std::unique_ptr<Kernel> copy() const override {
+  std::unique_ptr<CpuKernel> copy() const override {
     if (!copies_) return nullptr;
     auto same = std::make_unique<NotingKernel>(0, 0, true, launches_);
     same->places_ = places_;

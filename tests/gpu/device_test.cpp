@@ -64,14 +64,14 @@ class OnGpu : public xflow::testing::graphs::GraphTest {
     ASSERT_TRUE(values) << values.error().text();
     const auto kernels = kernels_of(made.spec, layout, "k");
     ASSERT_TRUE(kernels) << kernels.error().text();
-    for (const Kernel& kernel : *kernels) {
+    for (const GpuKernel& kernel : *kernels) {
       SCOPED_TRACE(kernel.text);
       expect_computes(*values, kernel);
       if (HasFatalFailure()) return;
     }
   }
 
-  void expect_computes(const xflow::testing::KernelValues& values, const Kernel& kernel) {
+  void expect_computes(const xflow::testing::KernelValues& values, const GpuKernel& kernel) {
     const auto ways = gpu_->prepare(kernel);
     ASSERT_TRUE(ways) << ways.error().text();
     std::vector<Block> blocks;

@@ -45,9 +45,9 @@ T* as(std::span<std::byte> bytes) {
   return reinterpret_cast<T*>(bytes.data());
 }
 
-class ConvertKernel final : public Kernel {
+class ConvertKernel final : public CpuKernel {
  public:
-  ConvertKernel(const ops::KernelSpec& spec, std::unique_ptr<Kernel> single)
+  ConvertKernel(const ops::KernelSpec& spec, std::unique_ptr<CpuKernel> single)
       : single_(std::move(single)), implementation_(fmt::format("converted:{}", single_->implementation())) {
     for (const ops::TensorSpec& operand : all_operands(spec)) {
       const bool half = operand.data_type == DataType::float16;
@@ -116,10 +116,10 @@ class ConvertKernel final : public Kernel {
     // An operand that is converted for each launch is not overwritten.
     return lost && !operands_[*lost].half ? lost : std::nullopt;
   }
-  std::unique_ptr<Kernel> copy() const override {
+  std::unique_ptr<CpuKernel> copy() const override {
     auto single = single_->copy();
     if (single == nullptr) return nullptr;
-    return std::unique_ptr<Kernel>(new ConvertKernel(*this, std::move(single)));
+    return std::unique_ptr<CpuKernel>(new ConvertKernel(*this, std::move(single)));
   }
   std::string_view implementation() const override { return implementation_; }
   Layout operand_layout() const override { return single_->operand_layout(); }
@@ -142,13 +142,13 @@ class ConvertKernel final : public Kernel {
   };
 
   // Shares the memory of `other`.
-  ConvertKernel(const ConvertKernel& other, std::unique_ptr<Kernel> single)
+  ConvertKernel(const ConvertKernel& other, std::unique_ptr<CpuKernel> single)
       : single_(std::move(single)), implementation_(other.implementation_) {
     for (const Port& port : other.operands_) operands_.push_back(port.in_place());
     for (const Port& port : other.results_) results_.push_back(port.in_place());
   }
 
-  std::unique_ptr<Kernel> single_;
+  std::unique_ptr<CpuKernel> single_;
   std::string implementation_;
   std::vector<Port> operands_;
   std::vector<Port> results_;
@@ -215,11 +215,11 @@ ops::KernelSpec on_float(ops::KernelSpec spec) {
   return spec;
 }
 
-std::unique_ptr<Kernel> convert_around(const ops::KernelSpec& spec, std::unique_ptr<Kernel> single) {
+std::unique_ptr<CpuKernel> convert_around(const ops::KernelSpec& spec, std::unique_ptr<CpuKernel> single) {
   return std::make_unique<ConvertKernel>(spec, std::move(single));
 }
 
-Result<std::unique_ptr<Kernel>> build_half_cast(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_half_cast(const ops::KernelSpec& spec, Layout layout) {
   const bool cast = spec.is(ops::Op::Cast) && spec.post.empty() && spec.operands.size() == 1;
   const auto converts = [&](DataType from, DataType to) { return spec.operands[0].data_type == from && spec.results[0].data_type == to; };
   if (!cast || !(converts(DataType::float16, DataType::float32) || converts(DataType::float32, DataType::float16))) {
@@ -227,7 +227,7 @@ Result<std::unique_ptr<Kernel>> build_half_cast(const ops::KernelSpec& spec, Lay
   }
   auto kernel = std::make_unique<HalfCast>(layout);
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

@@ -359,10 +359,10 @@ bool repeats_elements(const ops::KernelSpec& spec) {
   return true;
 }
 
-Result<std::unique_ptr<Kernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout) {
   auto kernel = std::make_unique<CopyLoop>(layout);
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

@@ -104,7 +104,7 @@ class Device final : public CpuDevice {
     return base.post.size() < kMostPostOperations && dnnl_has_step(post.function, post.position);
   }
 
-  Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+  Result<std::vector<std::unique_ptr<CpuKernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
     if (spec.is(ops::KernelFamily::reorder) && spec.operands[0].data_type == ir::DataType::float16) {
       // Only moves elements of two bytes.
       ops::KernelSpec same = spec;
@@ -116,14 +116,14 @@ class Device final : public CpuDevice {
       if (kernels) return kernels;
     }
     auto library = library_->build(spec, layout);
-    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::unique_ptr<CpuKernel>> kernels;
     std::vector<Error> errors;
     if (library) {
       kernels = *std::move(library);
     } else {
       errors.push_back(library.error());
     }
-    const auto collect = [&](Result<std::unique_ptr<Kernel>> kernel) {
+    const auto collect = [&](Result<std::unique_ptr<CpuKernel>> kernel) {
       if (kernel) {
         kernels.push_back(*std::move(kernel));
       } else {
@@ -183,8 +183,8 @@ class Device final : public CpuDevice {
                                                 ops::to_string(spec), seconds, left));
     }
     library_->use_threads();
-    XFLOW_TRY(std::vector<std::unique_ptr<Kernel>> kernels, build(spec, layout));
-    for (const std::unique_ptr<Kernel>& kernel : kernels) kernel->stop_when(ask_);
+    XFLOW_TRY(std::vector<std::unique_ptr<CpuKernel>> kernels, build(spec, layout));
+    for (const std::unique_ptr<CpuKernel>& kernel : kernels) kernel->stop_when(ask_);
     if (layout == Layout::any && spec.is(ops::KernelFamily::convolution)) add_channels_last(spec, kernels);
     const Pins pins(options_.threads);
     drop_slow(kernels);
@@ -238,14 +238,14 @@ class Device final : public CpuDevice {
   }
 
  private:
-  Result<std::vector<std::unique_ptr<Kernel>>> build_on_half(const ops::KernelSpec& spec, Layout layout) {
-    std::vector<std::unique_ptr<Kernel>> kernels;
+  Result<std::vector<std::unique_ptr<CpuKernel>>> build_on_half(const ops::KernelSpec& spec, Layout layout) {
+    std::vector<std::unique_ptr<CpuKernel>> kernels;
     if (auto cast = build_half_cast(spec, layout)) {
       kernels.push_back(*std::move(cast));
       return kernels;
     }
     XFLOW_TRY(kernels, build(on_float(spec), layout));
-    for (std::unique_ptr<Kernel>& kernel : kernels) kernel = convert_around(spec, std::move(kernel));
+    for (std::unique_ptr<CpuKernel>& kernel : kernels) kernel = convert_around(spec, std::move(kernel));
     return kernels;
   }
 
@@ -279,22 +279,22 @@ class Device final : public CpuDevice {
   // If the calibration kernel is slower than its fastest time by this factor, other processes interfere.
   static constexpr double kQuiet = 1.15;
 
-  static bool is_channels_last(const Kernel& kernel) {
+  static bool is_channels_last(const CpuKernel& kernel) {
     return kernel.operand_layout() == Layout::channels_last && kernel.result_layout() == Layout::channels_last;
   }
 
   // If oneDNN chooses a layout other than channels last, channels last is timed as well. Nearly all kernels
   // of oneDNN choose channels last, so it saves reorders, and some kernels that oneDNN prefers are slower.
-  void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<Kernel>>& kernels) {
+  void add_channels_last(const ops::KernelSpec& spec, std::vector<std::unique_ptr<CpuKernel>>& kernels) {
     if (std::ranges::any_of(kernels, [](const auto& kernel) { return is_channels_last(*kernel); })) return;
     auto others = build(spec, Layout::channels_last);
     if (!others || is_reference(*others->front())) return;
     if (is_reference(*kernels[0])) kernels.clear();
-    for (std::unique_ptr<Kernel>& other : *others) kernels.push_back(std::move(other));
+    for (std::unique_ptr<CpuKernel>& other : *others) kernels.push_back(std::move(other));
   }
 
   // Drops kernels that are clearly slower in a short measurement.
-  void drop_slow(std::vector<std::unique_ptr<Kernel>>& kernels) const {
+  void drop_slow(std::vector<std::unique_ptr<CpuKernel>>& kernels) const {
     if (kernels.size() < 2) return;
     const TimingOptions glance{.sample = Nanoseconds(5e3), .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
     const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
@@ -304,9 +304,9 @@ class Device final : public CpuDevice {
     }
   }
 
-  static std::vector<std::function<void()>> runs_of(std::span<const std::unique_ptr<Kernel>> kernels) {
+  static std::vector<std::function<void()>> runs_of(std::span<const std::unique_ptr<CpuKernel>> kernels) {
     std::vector<std::function<void()>> runs;
-    for (const std::unique_ptr<Kernel>& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
+    for (const std::unique_ptr<CpuKernel>& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
     return runs;
   }
 
@@ -335,7 +335,7 @@ class Device final : public CpuDevice {
     if (options_.between == 0) return {};
     if (!between_others_) {
       between_others_ = Nanoseconds{};
-      const std::vector<std::unique_ptr<Kernel>> kernels = different_convolutions();
+      const std::vector<std::unique_ptr<CpuKernel>> kernels = different_convolutions();
       if (kernels.empty()) return {};
       const bool thread_time = options_.threads == 1;
       const std::vector<std::function<void()>> runs = runs_of(kernels);
@@ -357,8 +357,8 @@ class Device final : public CpuDevice {
     return *between_others_;
   }
 
-  std::vector<std::unique_ptr<Kernel>> different_convolutions() {
-    std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<CpuKernel>> different_convolutions() {
+    std::vector<std::unique_ptr<CpuKernel>> kernels;
     for (std::int64_t size = 1; size <= 4; ++size) {
       for (std::int64_t in = 8; in <= 32; in += 8) {
         for (std::int64_t out = 8; out <= 32; out += 8) {
@@ -376,17 +376,17 @@ class Device final : public CpuDevice {
     return kernels;
   }
 
-  static bool is_reference(const Kernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
+  static bool is_reference(const CpuKernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
   // Repeats the timing, kAttempts times at most, while the calibration kernel shows interference. The attempt
   // with the fastest calibration time counts.
-  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<Kernel>> kernels, const ops::KernelSpec& spec) {
+  std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<CpuKernel>> kernels, const ops::KernelSpec& spec) {
     TimingOptions timing = options_.timing;
     timing.stop = stop_;
     const bool thread_time = options_.threads == 1;
     std::vector<std::unique_ptr<Rotation>> rotations;
     std::vector<std::function<void()>> runs;
-    for (const std::unique_ptr<Kernel>& kernel : kernels) {
+    for (const std::unique_ptr<CpuKernel>& kernel : kernels) {
       rotations.push_back(std::make_unique<Rotation>(*kernel, spec, rotation_));
       runs.emplace_back([rotation = rotations.back().get()] { rotation->launch(); });
     }

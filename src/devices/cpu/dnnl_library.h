@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/devices/cpu/kernel.h"
+#include "src/devices/cpu/cpu_kernel.h"
 
 namespace xflow::cost::cpu {
 
@@ -26,7 +26,7 @@ class DnnlLibrary {
   // oneDNN has: a residual may be added to the result in place, and a product with constant weights may use
   // the inner-product primitive. Error::unsupported, "cannot run ... here: ...", if oneDNN has no kernel, or
   // only its reference implementation where the loops are better.
-  virtual Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
+  virtual Result<std::vector<std::unique_ptr<CpuKernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
 
   // Sets the number of threads for oneDNN calls of the calling thread.
   virtual void use_threads() const = 0;

@@ -444,10 +444,10 @@ class CumsumLoop final : public IndexLoop {
 };
 
 template <typename Loop>
-Result<std::unique_ptr<Kernel>> prepared(const ops::KernelSpec& spec) {
+Result<std::unique_ptr<CpuKernel>> prepared(const ops::KernelSpec& spec) {
   auto kernel = std::make_unique<Loop>();
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace
@@ -463,7 +463,7 @@ std::optional<Dims> nearest_places(const ops::KernelSpec& spec, std::size_t dime
                         denominators->at(dimension), coordinates, rounding);
 }
 
-Result<std::unique_ptr<Kernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout) {
   const bool plain = layout == Layout::plain || layout == Layout::any;
   if (plain && spec.post.empty() && !spec.operands.empty() && spec.results.size() == 1) {
     if (spec.is(ops::Op::Cumsum)) return prepared<CumsumLoop>(spec);

@@ -96,7 +96,7 @@ Result<Access> access_to(DataType type) {
 }  // namespace
 
 Memory::Memory(std::size_t bytes) {
-  bytes = std::max<std::size_t>(bytes, 1) + Kernel::kSlack;
+  bytes = std::max<std::size_t>(bytes, 1) + CpuKernel::kSlack;
   own_.reset(new (std::align_val_t{64}) std::byte[bytes]);
   place_ = own_.get();
   std::memset(place_, 0, bytes);

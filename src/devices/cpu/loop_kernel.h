@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/devices/cpu/kernel.h"
+#include "src/devices/cpu/cpu_kernel.h"
 
 namespace xflow::cost::cpu {
 
@@ -24,30 +24,30 @@ inline constexpr int kLoopVersion = 8;
 using Dims = std::vector<std::int64_t>;
 
 // Chains of pointwise operators. A block stays in the first-level cache from the first operator to the last.
-Result<std::unique_ptr<Kernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout);
+Result<std::unique_ptr<CpuKernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout);
 // Kernels "copy" (transpose, concat, split, slice, pad, gather, expand, tile, reshape, nearest resize).
-Result<std::unique_ptr<Kernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout);
+Result<std::unique_ptr<CpuKernel>> build_copy_loop(const ops::KernelSpec& spec, Layout layout);
 // Kernels whose elements are looked up by a table or an operand (gather_elements, gather_nd, one_hot, trilu,
 // nearest resize, pad by reflect, edge and wrap), and "cumsum".
-Result<std::unique_ptr<Kernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout);
+Result<std::unique_ptr<CpuKernel>> build_index_loop(const ops::KernelSpec& spec, Layout layout);
 // The index in operand 0 for each index along a dimension of a "copy:resize/nearest/..." kernel; nothing for
 // other kernels.
 std::optional<std::vector<std::int64_t>> nearest_places(const ops::KernelSpec& spec, std::size_t dimension);
 // Whether `spec` is such a kernel and repeats every element equally often along each dimension.
 bool repeats_elements(const ops::KernelSpec& spec);
 // Matrix products of doubles and integers.
-Result<std::unique_ptr<Kernel>> build_matmul_loop(const ops::KernelSpec& spec);
+Result<std::unique_ptr<CpuKernel>> build_matmul_loop(const ops::KernelSpec& spec);
 // Kernels "reduce" (sum, mean, max, min, l2) and "normalization" (layer, rms).
-Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout);
+Result<std::unique_ptr<CpuKernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout);
 
 // Kernels "reduce" (sum, mean, max, min) of doubles and integers, "softmax" and "log_softmax" of doubles.
-Result<std::unique_ptr<Kernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout);
+Result<std::unique_ptr<CpuKernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout);
 
 // A buffer that is owned or bound to memory of the caller.
 class Memory {
  public:
   Memory() = default;
-  // Allocates zeroed memory aligned to 64 bytes, with Kernel::kSlack bytes after it.
+  // Allocates zeroed memory aligned to 64 bytes, with CpuKernel::kSlack bytes after it.
   explicit Memory(std::size_t bytes);
   std::byte* get() const { return place_; }
   void bind(std::byte* place) {
@@ -65,13 +65,13 @@ class Memory {
 
 // Any kernel of a single operator, interpreted from its index notation. Slow. An operator without operands
 // becomes a table that is copied.
-Result<std::unique_ptr<Kernel>> build_notation_kernel(const ops::KernelSpec& spec);
+Result<std::unique_ptr<CpuKernel>> build_notation_kernel(const ops::KernelSpec& spec);
 
 // The error for a kernel that needs `what`, which the loops lack.
 Unexpected no_loop(const ops::KernelSpec& spec, std::string_view what);
 
 // The base class of the loops: buffers in a layout without padding, written and read in row-major order.
-class LoopKernel : public Kernel {
+class LoopKernel : public CpuKernel {
  public:
   Result<void> write(std::size_t operand, std::span<const double> values) override;
   Result<std::vector<double>> read(std::size_t result) const override;

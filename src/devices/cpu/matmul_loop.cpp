@@ -119,10 +119,10 @@ class MatmulLoop final : public LoopKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> build_matmul_loop(const ops::KernelSpec& spec) {
+Result<std::unique_ptr<CpuKernel>> build_matmul_loop(const ops::KernelSpec& spec) {
   auto kernel = std::make_unique<MatmulLoop>();
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

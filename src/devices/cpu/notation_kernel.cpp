@@ -73,16 +73,16 @@ class TableKernel final : public LoopKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> build_notation_kernel(const ops::KernelSpec& spec) {
+Result<std::unique_ptr<CpuKernel>> build_notation_kernel(const ops::KernelSpec& spec) {
   if (!spec.post.empty()) return fail(ErrorCode::unsupported, "cannot add post-operations to index notation");
   if (spec.operands.empty() && spec.results.size() == 1) {
     auto kernel = std::make_unique<TableKernel>();
     XFLOW_CHECK(kernel->prepare(spec));
-    return std::unique_ptr<Kernel>(std::move(kernel));
+    return std::unique_ptr<CpuKernel>(std::move(kernel));
   }
   auto kernel = std::make_unique<NotationKernel>();
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

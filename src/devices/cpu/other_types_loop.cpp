@@ -160,16 +160,16 @@ class DoubleSoftmax final : public LoopKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_other_types_loop(const ops::KernelSpec& spec, Layout layout) {
   if (layout != Layout::plain && layout != Layout::any) return no_loop_of_type(spec);
   if (spec.is(ops::KernelFamily::reduction)) {
     auto kernel = std::make_unique<OtherReduceLoop>();
     XFLOW_CHECK(kernel->prepare(spec));
-    return std::unique_ptr<Kernel>(std::move(kernel));
+    return std::unique_ptr<CpuKernel>(std::move(kernel));
   }
   auto kernel = std::make_unique<DoubleSoftmax>();
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

@@ -234,10 +234,10 @@ class PointwiseLoop final : public LoopKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_pointwise_loop(const ops::KernelSpec& spec, Layout layout) {
   auto kernel = std::make_unique<PointwiseLoop>(layout);
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

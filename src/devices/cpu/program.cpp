@@ -92,7 +92,7 @@ class Program::Builder {
     return {launch.operand_layout, Layout::any};
   }
 
-  bool fits(const PlannedLaunch& launch, std::size_t index, const Kernel& kernel) const {
+  bool fits(const PlannedLaunch& launch, std::size_t index, const CpuKernel& kernel) const {
     const ops::TensorSpec& operand = launch.spec.operands[0];
     if (device_.chooses_layout(launch.spec) && (!same_bytes(operand, kernel.operand_layout(), launch.operand_layout) ||
                                                 !same_bytes(launch.spec.results[0], kernel.result_layout(), launch.result_layout)))
@@ -117,7 +117,7 @@ class Program::Builder {
     if (std::ranges::all_of(launch.spec.results, is_empty)) return {};
     XFLOW_CHECK(check_room_of(launch.spec));
     XFLOW_CHECK(take_time(launch));
-    std::vector<std::unique_ptr<Kernel>> kernels;
+    std::vector<std::unique_ptr<CpuKernel>> kernels;
     std::optional<Error> refusal;
     for (const Layout request : requests(launch)) {
       auto built = device_.build(launch.spec, request);
@@ -125,7 +125,7 @@ class Program::Builder {
         if (!refusal) refusal = built.error();
         continue;
       }
-      for (std::unique_ptr<Kernel>& kernel : *built)
+      for (std::unique_ptr<CpuKernel>& kernel : *built)
         if (fits(launch, index, *kernel)) kernels.push_back(std::move(kernel));
     }
     if (kernels.empty()) {
@@ -133,7 +133,7 @@ class Program::Builder {
       return fail(ErrorCode::unsupported,
                   fmt::format("cannot run {} here in the layout in which it was timed", ops::to_string(launch.spec)));
     }
-    std::unique_ptr<Kernel> kernel = std::move(kernels[quickest(launch, kernels)]);
+    std::unique_ptr<CpuKernel> kernel = std::move(kernels[quickest(launch, kernels)]);
     if (const auto lost = kernel->overwritten()) {
       put_in_place(program_.plan_, index, *lost);
     } else {
@@ -158,7 +158,7 @@ class Program::Builder {
   }
 
   // Constants that are packed to the same bytes share memory, so that a cache holds them once, too.
-  Result<void> share(Kernel& kernel, std::size_t operand) {
+  Result<void> share(CpuKernel& kernel, std::size_t operand) {
     const std::span<std::byte> bytes = kernel.operand_bytes(operand);
     if (bytes.empty()) return {};
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -172,7 +172,7 @@ class Program::Builder {
   }
 
   // The fastest implementation in a short measurement; the choice is kept for equal kernels.
-  std::size_t quickest(const PlannedLaunch& launch, const std::vector<std::unique_ptr<Kernel>>& kernels) {
+  std::size_t quickest(const PlannedLaunch& launch, const std::vector<std::unique_ptr<CpuKernel>>& kernels) {
     if (kernels.size() == 1) return 0;
     const std::string text = fmt::format("{}@{}", ops::to_string(launch.spec), name(launch.operand_layout));
     if (const auto known = chosen_.find(text); known != chosen_.end()) {
@@ -192,7 +192,7 @@ class Program::Builder {
 
   Result<void> bind() {
     Program& e = program_;
-    const Placement placement = place(e.plan_, Kernel::kSlack);
+    const Placement placement = place(e.plan_, CpuKernel::kSlack);
     XFLOW_CHECK(take(static_cast<double>(placement.bytes)));
     e.offsets_ = placement.offsets;
     e.bytes_ = placement.bytes;
@@ -201,7 +201,7 @@ class Program::Builder {
     for (std::size_t k = 0; k < e.plan_.launches.size(); ++k) {
       const PlannedLaunch& launch = e.plan_.launches[k];
       if (e.kernels_[k] == nullptr) continue;
-      Kernel& kernel = *e.kernels_[k];
+      CpuKernel& kernel = *e.kernels_[k];
       const auto lost = kernel.overwritten();
       for (std::size_t i = 0; i < launch.operands.size(); ++i) {
         if (!launch.operands[i] || lost == i) continue;
@@ -271,7 +271,7 @@ Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
 Program::Times Program::run() {
   device_->use_threads();
   const Clocks begin = now();
-  for (const std::unique_ptr<Kernel>& kernel : kernels_) {
+  for (const std::unique_ptr<CpuKernel>& kernel : kernels_) {
     if (kernel == nullptr) continue;
     kernel->run();
     if (kernel->was_stopped()) break;

@@ -72,7 +72,7 @@ class Program {
 
   CpuDevice* device_ = nullptr;
   Plan plan_;
-  std::vector<std::unique_ptr<Kernel>> kernels_;  // by launch; nullptr if the launch computes nothing
+  std::vector<std::unique_ptr<CpuKernel>> kernels_;  // by launch; nullptr if the launch computes nothing
   struct Free {
     void operator()(std::byte* bytes) const;
   };

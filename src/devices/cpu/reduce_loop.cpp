@@ -271,16 +271,16 @@ class NormalizationLoop final : public LoopKernel {
 
 }  // namespace
 
-Result<std::unique_ptr<Kernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout) {
+Result<std::unique_ptr<CpuKernel>> build_reduce_loop(const ops::KernelSpec& spec, Layout layout) {
   if (ops::is_normalization(spec)) {
     if (has_layouts(spec.operands.at(0)) && layout != Layout::plain) return no_loop(spec, "layouts");
     auto kernel = std::make_unique<NormalizationLoop>();
     XFLOW_CHECK(kernel->prepare(spec));
-    return std::unique_ptr<Kernel>(std::move(kernel));
+    return std::unique_ptr<CpuKernel>(std::move(kernel));
   }
   auto kernel = std::make_unique<ReduceLoop>(layout);
   XFLOW_CHECK(kernel->prepare(spec));
-  return std::unique_ptr<Kernel>(std::move(kernel));
+  return std::unique_ptr<CpuKernel>(std::move(kernel));
 }
 
 }  // namespace xflow::cost::cpu

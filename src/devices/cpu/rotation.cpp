@@ -12,7 +12,7 @@ constexpr std::size_t kLeastConstants = 256;
 constexpr std::size_t kLeastResults = 4096;
 constexpr std::size_t kMostTurns = 256;
 
-std::size_t padded(std::size_t bytes) { return (bytes + Kernel::kSlack + 63) / 64 * 64; }
+std::size_t padded(std::size_t bytes) { return (bytes + CpuKernel::kSlack + 63) / 64 * 64; }
 
 std::size_t turns_for(std::size_t bytes, std::size_t size, std::size_t least) {
   return bytes < least ? 1 : std::clamp<std::size_t>(size / bytes, 1, kMostTurns);
@@ -20,7 +20,7 @@ std::size_t turns_for(std::size_t bytes, std::size_t size, std::size_t least) {
 
 }  // namespace
 
-Rotation::Rotation(Kernel& kernel, const ops::KernelSpec& spec, const RotationSizes& sizes) {
+Rotation::Rotation(CpuKernel& kernel, const ops::KernelSpec& spec, const RotationSizes& sizes) {
   const std::vector<ops::TensorSpec> operands = all_operands(spec);
   std::vector<std::size_t> constants;
   std::size_t constant_bytes = 0;

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "src/devices/cpu/kernel.h"
+#include "src/devices/cpu/cpu_kernel.h"
 #include "src/devices/cpu/loop_kernel.h"
 
 namespace xflow::cost::cpu {
@@ -22,7 +22,7 @@ struct RotationSizes {
 class Rotation {
  public:
   // Binds the kernel, which must outlive the rotation. With sizes of 0 the kernel runs on its own buffers.
-  Rotation(Kernel& kernel, const ops::KernelSpec& spec, const RotationSizes& sizes);
+  Rotation(CpuKernel& kernel, const ops::KernelSpec& spec, const RotationSizes& sizes);
 
   void launch() {
     Turn& turn = turns_[next_];
@@ -41,13 +41,13 @@ class Rotation {
     std::byte* place;
   };
   struct Turn {
-    Kernel* kernel;
+    CpuKernel* kernel;
     const std::byte* result;
     std::vector<Port> results;  // to bind before the launch; empty if the turn has a kernel of its own
     std::vector<Port> constants;
   };
 
-  std::vector<std::unique_ptr<Kernel>> copies_;
+  std::vector<std::unique_ptr<CpuKernel>> copies_;
   Memory constants_;
   Memory results_;
   std::vector<Turn> turns_;

@@ -93,7 +93,7 @@ class CudaGpu final : public gpu::Gpu {
     return Nanoseconds(megahertz > 0 ? 1e3 / megahertz : 0);
   }
 
-  Result<std::vector<std::unique_ptr<gpu::Ready>>> prepare(const gpu::Kernel& kernel) override {
+  Result<std::vector<std::unique_ptr<gpu::Ready>>> prepare(const gpu::GpuKernel& kernel) override {
     XFLOW_TRY(Ways ways, ways_of(kernel));
     std::vector<std::unique_ptr<gpu::Ready>> ready;
     for (std::unique_ptr<CudaReady>& way : ways) ready.push_back(std::move(way));
@@ -165,7 +165,7 @@ class CudaGpu final : public gpu::Gpu {
  private:
   static constexpr int kKernelVersion = 1;  // to be raised when the text of kernels changes
 
-  Result<Ways> ways_of(const gpu::Kernel& kernel) {
+  Result<Ways> ways_of(const gpu::GpuKernel& kernel) {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return products_->ready(*product);
     if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return graphs_->ready(*convolution);
     if (const auto* attention = std::get_if<gpu::Attention>(&kernel.work)) return graphs_->ready(*attention);

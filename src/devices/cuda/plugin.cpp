@@ -28,7 +28,7 @@ class Plugin final : public DevicePlugin {
 
   Result<std::unique_ptr<gpu::Gpu>> open(int number, const GpuSettings& settings) override { return open_gpu(number, settings); }
 
-  Result<void> check(const gpu::Kernel& kernel, int kind) override {
+  Result<void> check(const gpu::GpuKernel& kernel, int kind) override {
     if (const auto* product = std::get_if<gpu::Product>(&kernel.work)) return check_product(*product);
     if (const auto* convolution = std::get_if<gpu::Convolution>(&kernel.work)) return check_convolution(*convolution, kind);
     if (const auto* attention = std::get_if<gpu::Attention>(&kernel.work)) return check_attention(*attention, kind);

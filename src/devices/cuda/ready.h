@@ -26,7 +26,7 @@ inline void* pointer(gpu::Address address) {
 }
 
 // Source text, compiled for the device.
-Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel);
+Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::GpuKernel& kernel);
 
 // Products by cuBLASLt, with the algorithms that its heuristic proposes.
 class Products {

@@ -55,7 +55,7 @@ class ReadySource final : public CudaReady {
 
 }  // namespace
 
-Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::Kernel& kernel) {
+Result<Ways> ready_source(const Runtime& runtime, const Compiler& compiler, int kind, const gpu::GpuKernel& kernel) {
   const auto& source = std::get<SourceProgram>(kernel.work);
   constexpr std::int64_t kMostBlocks = 0x7FFFFFFF;
   for (const SourceLaunch& launch : source.launches)

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/devices/gpu/kernels.h"
+#include "src/devices/gpu/gpu_kernels.h"
 #include "src/kernels/device.h"
 
 namespace xflow::cost::gpu {
@@ -69,7 +69,7 @@ class Gpu {
 
   // The implementations of a kernel, at least one, the most promising first. Errors: unsupported, with the
   // reason.
-  virtual Result<std::vector<std::unique_ptr<Ready>>> prepare(const Kernel& kernel) = 0;
+  virtual Result<std::vector<std::unique_ptr<Ready>>> prepare(const GpuKernel& kernel) = 0;
 
   // Allocates aligned, uninitialised memory. Errors: limit, "the GPU has no 512 MiB left".
   virtual Result<Address> allocate(std::size_t bytes) = 0;

@@ -209,10 +209,10 @@ Result<std::vector<std::unique_ptr<Ready>>> GpuDevice::ways(const KernelSpec& sp
   std::optional<KernelSpec> turned;
   if (layout == Layout::channels_last && is_pointwise(spec) && !spec.results.empty() && has_layouts(spec.results[0]))
     turned = as_it_lies(spec);
-  XFLOW_TRY(const std::vector<Kernel> kernels, turned ? kernels_of(*turned, Layout::plain, "xflow") : kernels_of(spec, layout, "xflow"));
+  XFLOW_TRY(const std::vector<GpuKernel> kernels, turned ? kernels_of(*turned, Layout::plain, "xflow") : kernels_of(spec, layout, "xflow"));
   std::vector<std::unique_ptr<Ready>> ways;
   std::optional<Error> refusal;
-  for (const Kernel& kernel : kernels) {
+  for (const GpuKernel& kernel : kernels) {
     auto found = gpu_.prepare(kernel);
     if (!found && (found.error().code == ErrorCode::limit || found.error().code == ErrorCode::io)) return fail(found.error());
     if (found) {

@@ -10,7 +10,7 @@
 
 namespace xflow::cost::cpu {
 
-class DnnlKernel final : public Kernel {
+class DnnlKernel final : public CpuKernel {
  public:
   DnnlKernel(dnnl::engine engine, dnnl::stream stream) : engine_(std::move(engine)), stream_(std::move(stream)) {}
 
@@ -24,7 +24,7 @@ class DnnlKernel final : public Kernel {
   Layout result_layout() const override { return result_layout_; }
   std::optional<std::size_t> overwritten() const override { return overwritten_; }
   bool works_in_place(std::size_t operand) const override { return in_place_ == operand; }
-  std::unique_ptr<Kernel> copy() const override { return std::make_unique<DnnlKernel>(*this); }
+  std::unique_ptr<CpuKernel> copy() const override { return std::make_unique<DnnlKernel>(*this); }
   void bind_operand(std::size_t operand, std::byte* place) override { bind(operands_.at(operand).buffer, place); }
   void bind_result(std::size_t result, std::byte* place) override { bind(results_.at(result).buffer, place); }
 

@@ -75,11 +75,11 @@ class Library final : public DnnlLibrary {
     if (omp_set_num_threads != nullptr) omp_set_num_threads(threads_);
   }
 
-  Result<std::vector<std::unique_ptr<Kernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
-    std::vector<std::unique_ptr<Kernel>> kernels;
+  Result<std::vector<std::unique_ptr<CpuKernel>>> build(const ops::KernelSpec& spec, Layout layout) override {
+    std::vector<std::unique_ptr<CpuKernel>> kernels;
     std::optional<Error> refusal;
     for (const Variant variant : variants_of(spec)) {
-      Result<std::unique_ptr<Kernel>> kernel = build(spec, layout, variant);
+      Result<std::unique_ptr<CpuKernel>> kernel = build(spec, layout, variant);
       if (kernel) {
         kernels.push_back(*std::move(kernel));
       } else if (!refusal) {
@@ -103,7 +103,7 @@ class Library final : public DnnlLibrary {
     return variants;
   }
 
-  Result<std::unique_ptr<Kernel>> build(const ops::KernelSpec& spec, Layout layout, Variant variant) {
+  Result<std::unique_ptr<CpuKernel>> build(const ops::KernelSpec& spec, Layout layout, Variant variant) {
     const auto refuse = [&](std::string_view reason) {
       return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {} has no {}", ops::to_string(spec), version_, reason));
     };
@@ -113,7 +113,7 @@ class Library final : public DnnlLibrary {
       if (builder == nullptr) return refuse("such a kernel");
       Build build{spec, layout, engine_, std::make_unique<DnnlKernel>(engine_, stream_), variant, false, {}};
       builder(build);
-      return std::unique_ptr<Kernel>(std::move(build.kernel));
+      return std::unique_ptr<CpuKernel>(std::move(build.kernel));
     } catch (const Lacking& lacking) {
       return refuse(lacking.what);
     } catch (const dnnl::error& error) {

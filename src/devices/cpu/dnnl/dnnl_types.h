@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/devices/cpu/kernel.h"
+#include "src/devices/cpu/cpu_kernel.h"
 
 namespace xflow::cost::cpu {
 

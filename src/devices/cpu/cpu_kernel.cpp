@@ -1,10 +1,10 @@
-#include "src/devices/cpu/kernel.h"
+#include "src/devices/cpu/cpu_kernel.h"
 
 #include "src/ops/op.h"
 
 namespace xflow::cost::cpu {
 
-Result<void> Kernel::write_constant(std::size_t operand, const ir::Constant& constant) {
+Result<void> CpuKernel::write_constant(std::size_t operand, const ir::Constant& constant) {
   XFLOW_TRY(const std::vector<double> values, ir::doubles(constant));
   return write(operand, values);
 }

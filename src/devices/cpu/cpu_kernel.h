@@ -18,9 +18,9 @@ namespace xflow::cost::cpu {
 
 // Owns its buffers until they are bound to other memory. Constant operands are packed when they are written,
 // not in `run`.
-class Kernel {
+class CpuKernel {
  public:
-  virtual ~Kernel() = default;
+  virtual ~CpuKernel() = default;
 
   // Launches the kernel once on its buffers. Everything it needs exists already: xflow's code allocates
   // nothing here.
@@ -51,7 +51,7 @@ class Kernel {
 
   // A copy of the kernel on the same memory, to be bound to other memory. nullptr if binding before each
   // launch costs nothing.
-  virtual std::unique_ptr<Kernel> copy() const { return nullptr; }
+  virtual std::unique_ptr<CpuKernel> copy() const { return nullptr; }
 
   // Like `write`, but copies the elements exactly. The constant must have the operand's type.
   virtual Result<void> write_constant(std::size_t operand, const ir::Constant& constant);

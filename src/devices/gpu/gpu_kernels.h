@@ -91,7 +91,7 @@ struct Attention {
   friend bool operator==(const Attention&, const Attention&) = default;
 };
 
-struct Kernel {
+struct GpuKernel {
   std::variant<Product, Convolution, Attention, SourceProgram> work;  // source text includes its prelude
   // One line, for reports. Alternatives in source text have different texts.
   std::string text;
@@ -101,7 +101,7 @@ struct Kernel {
 // one product or convolution if a library supports it with all its post-operations, otherwise one or several
 // source texts; both for attention. Function names in source text begin with `name`. Errors: unsupported,
 // 'cannot run ... here: ...'.
-Result<std::vector<Kernel>> kernels_of(const ops::KernelSpec& spec, Layout layout, std::string_view name);
+Result<std::vector<GpuKernel>> kernels_of(const ops::KernelSpec& spec, Layout layout, std::string_view name);
 
 // The library description of `spec` including all post-operations; nothing if the libraries do not support
 // it.

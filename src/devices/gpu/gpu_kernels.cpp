@@ -1,4 +1,4 @@
-#include "src/devices/gpu/kernels.h"
+#include "src/devices/gpu/gpu_kernels.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -253,13 +253,14 @@ std::optional<Attention> attention_of(const KernelSpec& spec) {
   return attention;
 }
 
-Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, std::string_view name) {
+Result<std::vector<GpuKernel>> kernels_of(const KernelSpec& spec, Layout layout, std::string_view name) {
   if (const auto product = product_of(spec)) {
-    return std::vector<Kernel>{{*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)}};
+    return std::vector<GpuKernel>{
+        {*product, fmt::format("cuBLASLt {}x{}x{}, {} times", product->m, product->n, product->k, product->batch)}};
   }
   if (const auto convolution = convolution_of(spec, layout)) {
-    return std::vector<Kernel>{{*convolution, fmt::format("cuDNN {} of [{}], {}", ops::kernel_name(spec),
-                                                          fmt::join(convolution->image, ","), cost::name(layout))}};
+    return std::vector<GpuKernel>{{*convolution, fmt::format("cuDNN {} of [{}], {}", ops::kernel_name(spec),
+                                                             fmt::join(convolution->image, ","), cost::name(layout))}};
   }
   const auto cannot = [&](const std::string& why) {
     return fail(ErrorCode::unsupported, fmt::format("cannot run {} here: {}", ops::to_string(spec), why));
@@ -270,7 +271,7 @@ Result<std::vector<Kernel>> kernels_of(const KernelSpec& spec, Layout layout, st
     return cannot(fmt::format("there is no such kernel on {} tensors", cost::name(layout)));
   auto block = kernel_source(spec, name);
   if (!block) return cannot(block.error().message);
-  std::vector<Kernel> kernels;
+  std::vector<GpuKernel> kernels;
   if (const auto attention = attention_of(spec))
     kernels.push_back({*attention, fmt::format("cuDNN attention of [{}]", fmt::join(attention->query.dims, ","))});
   const auto add = [&](SourceProgram source, const char* way) {
