@@ -24,17 +24,17 @@ bool write(const std::filesystem::path& path, const std::string& text) {
 }
 
 // One row of the table: what is missing was not run.
-std::string row(const std::string& name, const Json& told) {
-  if (!told.contains("original")) return fmt::format("| {} | | | | | | {} |\n", name, told.value("failure", ""));
-  const double run = xflow::cost::median_interval(told["original"]["samples"].get<std::vector<double>>()).median;
+std::string row(const std::string& name, const Json& measurement) {
+  if (!measurement.contains("original")) return fmt::format("| {} | | | | | | {} |\n", name, measurement.value("failure", ""));
+  const double run = xflow::cost::median_interval(measurement["original"]["samples"].get<std::vector<double>>()).median;
   std::string result = "kept";
-  if (told.contains("turns")) {
-    const Json& ratio = told["turns"]["ratio"];
+  if (measurement.contains("turns")) {
+    const Json& ratio = measurement["turns"]["ratio"];
     result = fmt::format("{:.3f} [{:.3f}, {:.3f}]", ratio["median"].get<double>(), ratio["low"].get<double>(), ratio["high"].get<double>());
   }
-  const std::string note = told.value("failure", told.contains("report") ? told["report"].value("reason", "") : "");
-  return fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {} | {} |\n", name, told["predicted"].get<double>() / 1e3, run / 1e3,
-                     100 * told["error"].get<double>(), told["profiling"]["seconds"].get<double>(), result, note);
+  const std::string note = measurement.value("failure", measurement.contains("report") ? measurement["report"].value("reason", "") : "");
+  return fmt::format("| {} | {:.1f} | {:.1f} | {:.1f} | {:.1f} | {} | {} |\n", name, measurement["predicted"].get<double>() / 1e3,
+                     run / 1e3, 100 * measurement["error"].get<double>(), measurement["profiling"]["seconds"].get<double>(), result, note);
 }
 
 // Of all models that were run; one that is kept counts as 1.
@@ -43,12 +43,12 @@ std::string summary(const std::vector<Json>& all) {
   double logarithms = 0;
   std::size_t run = 0;
   std::size_t slower = 0;
-  for (const Json& told : all) {
-    if (told.contains("failure")) continue;
+  for (const Json& measurement : all) {
+    if (measurement.contains("failure")) continue;
     ++run;
-    errors.push_back(std::abs(told["error"].get<double>()));
-    if (!told.contains("turns")) continue;
-    const Json& ratio = told["turns"]["ratio"];
+    errors.push_back(std::abs(measurement["error"].get<double>()));
+    if (!measurement.contains("turns")) continue;
+    const Json& ratio = measurement["turns"]["ratio"];
     logarithms += std::log(ratio["median"].get<double>());
     if (ratio["low"].get<double>() > 1) ++slower;
   }
@@ -105,5 +105,5 @@ int main(int argc, char** argv) {
   const std::string end = summary(all);
   fmt::print("{}", end);
   if (!write(out / "table.md", table + end)) return 3;
-  return std::ranges::any_of(all, [](const Json& told) { return told.contains("failure"); }) ? 1 : 0;
+  return std::ranges::any_of(all, [](const Json& measurement) { return measurement.contains("failure"); }) ? 1 : 0;
 }

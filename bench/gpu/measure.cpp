@@ -173,32 +173,32 @@ Result<Json> run_in_turns(Runs& runs, cost::ProgramId original, cost::ProgramId 
 }
 
 Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const std::string& output, const MeasureOptions& options,
-                     Json& told) {
+                     Json& measurement) {
   XFLOW_TRY(const Runs::Covered covered, runs.cover(model));
-  told["predicted"] = covered.cost.time.count();
-  told["launches"] = covered.plan.launches.size();
-  told["share_not_run"] = covered.plan.share_not_run();
-  told["profiling"] = {{"kernels", covered.statistics.measured},
-                       {"seconds", covered.statistics.measured_seconds},
-                       {"cannot_run", covered.cost.unmeasured},
-                       {"refusals", covered.refusals}};
+  measurement["predicted"] = covered.cost.time.count();
+  measurement["launches"] = covered.plan.launches.size();
+  measurement["share_not_run"] = covered.plan.share_not_run();
+  measurement["profiling"] = {{"kernels", covered.statistics.measured},
+                              {"seconds", covered.statistics.measured_seconds},
+                              {"cannot_run", covered.cost.unmeasured},
+                              {"refusals", covered.refusals}};
   XFLOW_TRY(const cost::ProgramId original, runs.add(model, covered.plan));
   if (options.compare) {
     XFLOW_CHECK(compare_with_reference(runs, original, model));
-    told["compared"] = true;
+    measurement["compared"] = true;
   }
-  XFLOW_TRY(told["original"], run_original(runs, original, options));
-  const cost::MedianInterval time = cost::median_interval(told["original"]["samples"].get<std::vector<double>>());
-  told["error"] = covered.cost.time.count() / time.median - 1;
+  XFLOW_TRY(measurement["original"], run_original(runs, original, options));
+  const cost::MedianInterval time = cost::median_interval(measurement["original"]["samples"].get<std::vector<double>>());
+  measurement["error"] = covered.cost.time.count() / time.median - 1;
   XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options.optimize));
-  told["report"] = Json::parse(report.to_json());
+  measurement["report"] = Json::parse(report.to_json());
   if (report.improved) {
     XFLOW_TRY(const std::unique_ptr<Lifted> better, lift(output));
     XFLOW_TRY(const Runs::Covered better_cover, runs.cover(*better));
     XFLOW_TRY(const cost::ProgramId result, runs.add(*better, better_cover.plan));
-    XFLOW_TRY(told["turns"], run_in_turns(runs, original, result, options));
+    XFLOW_TRY(measurement["turns"], run_in_turns(runs, original, result, options));
   }
-  if (runs.memory_bytes() > 0) told["memory_bytes"] = runs.memory_bytes();
+  if (runs.memory_bytes() > 0) measurement["memory_bytes"] = runs.memory_bytes();
   return {};
 }
 
@@ -214,9 +214,10 @@ Result<Json> measure_model(const std::string& path, const std::string& output, c
   XFLOW_TRY(const std::unique_ptr<Lifted> model, lift(path));
   Runs runs;
   XFLOW_CHECK(runs.open(*model, options.optimize));
-  Json told{{"device", description(runs.info())}};
-  if (const auto measured = measure(runs, *model, path, output, options, told); !measured) told["failure"] = measured.error().text();
-  return told;
+  Json measurement{{"device", description(runs.info())}};
+  if (const auto measured = measure(runs, *model, path, output, options, measurement); !measured)
+    measurement["failure"] = measured.error().text();
+  return measurement;
 }
 
 }  // namespace xflow::bench

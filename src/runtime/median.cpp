@@ -6,7 +6,7 @@
 
 namespace xflow::cost {
 
-double chance_of_heads(std::size_t heads, std::size_t throws) {
+double binomial_probability(std::size_t heads, std::size_t throws) {
   // Uses logarithms, because 2^throws overflows a double for many throws.
   const auto log_factorial = [](std::size_t n) { return std::lgamma(static_cast<double>(n) + 1); };
   return std::exp(log_factorial(throws) - log_factorial(heads) - log_factorial(throws - heads) -
@@ -19,9 +19,9 @@ MedianInterval median_interval(std::span<const double> values, double confidence
   std::sort(sorted.begin(), sorted.end());
   const std::size_t n = sorted.size();
   // P(the median is below the k-th smallest value, counted from 0) = P(at most k heads in n throws).
-  double below = chance_of_heads(0, n);
+  double below = binomial_probability(0, n);
   std::size_t k = 0;
-  while (k + 1 < (n + 1) / 2 && 2 * (below + chance_of_heads(k + 1, n)) <= 1 - confidence) below += chance_of_heads(++k, n);
+  while (k + 1 < (n + 1) / 2 && 2 * (below + binomial_probability(k + 1, n)) <= 1 - confidence) below += binomial_probability(++k, n);
   const double middle = n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
   return {middle, sorted[k], sorted[n - 1 - k]};
 }

@@ -7,7 +7,7 @@
 namespace xflow::cost {
 
 // The probability that `throws` throws of a fair coin show exactly `heads` heads.
-double chance_of_heads(std::size_t heads, std::size_t throws);
+double binomial_probability(std::size_t heads, std::size_t throws);
 
 // The median and an interval that contains the median of the sampled distribution with at least the given
 // confidence. The ends are order statistics, so no distribution is assumed. With too few values they are the

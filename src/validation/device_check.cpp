@@ -165,7 +165,7 @@ Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena) {
 }
 
 Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database, const RunPlan& run) {
-  DeviceCheck told;
+  DeviceCheck result;
   ir::Arena arena;
   const ir::Symbols::Valuation sizes = [](ir::SymbolId) { return std::nullopt; };
   XFLOW_TRY(const std::vector<SampleGraph> graphs, sample_graphs(arena));
@@ -174,23 +174,23 @@ Result<DeviceCheck> check_device(cost::Device& device, cost::Database& database,
     XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, costs.launches(sample.graph));
     const auto refused = std::ranges::find_if(cover, [](const cost::CoveredLaunch& launch) { return !launch.supported; });
     if (refused != cover.end()) {
-      told.failure = fmt::format("the graph of {}: {}", sample.name, refused->supported.reason);
-      return told;
+      result.failure = fmt::format("the graph of {}: {}", sample.name, refused->supported.reason);
+      return result;
     }
     const auto found = run(arena, cost::make_plan(arena, sample.graph, cover, sizes), sample);
     if (!found) {
-      told.failure = fmt::format("the graph of {}: {}", sample.name, found.error().text());
-      return told;
+      result.failure = fmt::format("the graph of {}: {}", sample.name, found.error().text());
+      return result;
     }
     XFLOW_TRY(const Acceptance agrees, eval::agree_with_reference(arena, sample.graph, sample.inputs, *found));
     if (!agrees) {
-      told.failure = fmt::format("the graph of {}: {}", sample.name, agrees.reason);
-      return told;
+      result.failure = fmt::format("the graph of {}: {}", sample.name, agrees.reason);
+      return result;
     }
-    ++told.graphs;
-    for (const eval::Tensor& output : *found) told.values += elements(output.dims);
+    ++result.graphs;
+    for (const eval::Tensor& output : *found) result.values += elements(output.dims);
   }
-  return told;
+  return result;
 }
 
 Result<DeviceCheck> check_device_named(const std::string& name) {

@@ -23,9 +23,9 @@ using cost::Plan;
 // (docs/cost.md, The gate).
 constexpr double kLeastGain = 0.04;
 
-Acceptance faster_by_enough(const GateReport& told) {
+Acceptance faster_by_enough(const GateReport& report) {
   double least = 1;
-  for (const GateComparison& c : told.comparisons) least = std::min(least, c.ratio);
+  for (const GateComparison& c : report.comparisons) least = std::min(least, c.ratio);
   if (least <= 1 - kLeastGain) return accepted();
   return refused(
       fmt::format("it is faster here by less than {:g} % ({:.3f} of the original's time), and may be slower in another runtime; option "
@@ -46,22 +46,22 @@ class Judge {
         executor_(programs_.device()) {}
 
   Acceptance run() {
-    GateReport& told = report_.gate;
-    told.run = false;
-    told.comparisons.clear();
-    told.share_not_run = 0;
+    GateReport& gate_report = report_.gate;
+    gate_report.run = false;
+    gate_report.comparisons.clear();
+    gate_report.share_not_run = 0;
     const auto start = std::chrono::steady_clock::now();
     auto prepared = prepare();
-    told.time += std::chrono::steady_clock::now() - start;
+    gate_report.time += std::chrono::steady_clock::now() - start;
     if (!prepared) prepared = refused("it could not be run: " + prepared.error().text());
     if (!*prepared) {
-      told.reason = prepared->reason;
+      gate_report.reason = prepared->reason;
       return *std::move(prepared);
     }
-    Acceptance acceptance = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, told);
+    Acceptance acceptance = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, gate_report);
     if (!acceptance) return acceptance;
-    acceptance = faster_by_enough(told);
-    told.reason = acceptance.reason;
+    acceptance = faster_by_enough(gate_report);
+    gate_report.reason = acceptance.reason;
     return acceptance;
   }
 

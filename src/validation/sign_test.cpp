@@ -7,9 +7,9 @@
 namespace xflow::cost {
 
 double sign_test(std::size_t heads, std::size_t throws) {
-  double chance = 0;
-  for (std::size_t k = heads; k <= throws; ++k) chance += chance_of_heads(k, throws);
-  return std::min(chance, 1.0);
+  double p_value = 0;
+  for (std::size_t k = heads; k <= throws; ++k) p_value += binomial_probability(k, throws);
+  return std::min(p_value, 1.0);
 }
 
 }  // namespace xflow::cost

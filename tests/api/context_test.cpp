@@ -66,12 +66,12 @@ TEST(Context, ServesOptionsThatChange) {
 }
 
 TEST(Progress, SaysHowMuchOfThePhaseIsUsedUp) {
-  std::vector<OptimizeProgress> told;
+  std::vector<OptimizeProgress> calls;
   OptimizeOptions options = elsewhere();
   options.time_limit = Seconds(1000);
-  ASSERT_TRUE(optimize(two_transposes(64), options, [&told](const OptimizeProgress& progress) { told.push_back(progress); }));
-  ASSERT_FALSE(told.empty());
-  for (const OptimizeProgress& one : told) {
+  ASSERT_TRUE(optimize(two_transposes(64), options, [&calls](const OptimizeProgress& progress) { calls.push_back(progress); }));
+  ASSERT_FALSE(calls.empty());
+  for (const OptimizeProgress& one : calls) {
     EXPECT_GE(one.fraction, 0) << one.to_text();
     EXPECT_LE(one.fraction, 1) << one.to_text();
   }
@@ -85,10 +85,10 @@ TEST(Context, WarnsWhoeverCalls) {
   options.device.cost_database = "/proc/no/such/folder/costs.db";
   Context context;
   {
-    std::string told;
-    options.warning = [&told](const std::string& text) { told = text; };
+    std::string message;
+    options.warning = [&message](const std::string& text) { message = text; };
     ASSERT_TRUE(optimize(context, two_transposes(16), options));
-    EXPECT_NE(told.find("costs.db"), std::string::npos) << told;
+    EXPECT_NE(message.find("costs.db"), std::string::npos) << message;
   }
   options.warning = [&warnings](const std::string& text) { warnings.push_back(text); };
   ASSERT_TRUE(optimize(context, two_transposes(32), options));

@@ -160,12 +160,12 @@ TEST(Derive, CountsAndMinimizes) {
       "rule twice\n  with\n    x: [M, N]\n  source\n    y = transpose(transpose(x, perm: [1, 0]), perm: [1, 0])\n  target\n    y = x\n\n"
       "rule in-relu\n  with\n    x: [M, N]\n  source\n    y = relu(transpose(transpose(x, perm: [1, 0]), perm: [1, 0]))\n  target\n"
       "    y = relu(x)\n");
-  std::size_t told = 0;
-  const auto counts = count_derived(rules, {}, [&](std::size_t, std::size_t) { ++told; });
+  std::size_t calls = 0;
+  const auto counts = count_derived(rules, {}, [&](std::size_t, std::size_t) { ++calls; });
   ASSERT_TRUE(counts);
   EXPECT_EQ(counts->derived, 1U);
   EXPECT_EQ(counts->not_derived, 1U);
-  EXPECT_EQ(told, 2U);
+  EXPECT_EQ(calls, 2U);
   const auto minimal = minimize(rules);
   ASSERT_TRUE(minimal);
   ASSERT_EQ(minimal->kept.size(), 1U);

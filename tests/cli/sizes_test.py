@@ -60,22 +60,22 @@ class Sizes(ProgramTest):
         self.assertEqual(report["checked_sizes"][0], "x: [2, 5], v: [5, 3]")
         self.assertTrue(report["improved"], report["reason"])
 
-    def test_a_wrong_declaration_is_told_by_name(self):
+    def test_a_wrong_declaration_is_reported_by_name(self):
         text, report = self.concatenated(info("r", [1, 4, 8, 8]))
-        told = "value 'r' is declared float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference"
-        self.assertEqual(report["contradictions"], [told])
-        self.assertIn(f"warning     {told}: no rewrite relies on it\n", text)
+        message = "value 'r' is declared float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference"
+        self.assertEqual(report["contradictions"], [message])
+        self.assertIn(f"warning     {message}: no rewrite relies on it\n", text)
         self.assertEqual(report["kernels"]["refused"], 0, text)
 
-    def test_a_name_of_different_sizes_is_told_and_distrusted(self):
+    def test_a_name_of_different_sizes_is_reported_and_distrusted(self):
         nodes = [resize("twice", "x", "two", "b"), resize("once", "x", "one", "c"), helper.make_node("Relu", ["b"], ["d"]),
                  helper.make_node("Relu", ["c"], ["e"])]
         declared = [info("b", ["N", 4, "size", "size"]), info("c", ["N", 4, "size", "size"])]
-        for height, told in ((8, "dimension 'size' is 16 of 'b' and 8 of 'c' by shape inference"),
+        for height, message in ((8, "dimension 'size' is 16 of 'b' and 8 of 'c' by shape inference"),
                              ("H", "dimension 'size' is 256 of 'b' and 128 of 'c' by shape inference")):
             text, report = self.optimized(nodes, [info("x", ["N", 4, height, height])], [info("d", None), info("e", None)],
                                           [floats("two", [1, 1, 2, 2]), floats("one", [1, 1, 1, 1])], declared)
-            self.assertEqual(report["contradictions"], [told])
+            self.assertEqual(report["contradictions"], [message])
             self.assertEqual(report["kernels"]["refused"], 0, text)
 
     def test_what_nothing_tells_is_assumed_and_listed(self):
@@ -119,13 +119,13 @@ class Sizes(ProgramTest):
             self.assertEqual(report["kernels"]["refused"], 0, text)
             self.assertEqual([step["rule"] for step in report["steps"]], ["relu-twice"], text)
 
-    def test_a_call_that_is_declared_wrong_is_told_by_name(self):
+    def test_a_call_that_is_declared_wrong_is_reported_by_name(self):
         function = helper.make_function("custom", "Join", ["a", "b"], ["c"], [helper.make_node("Concat", ["a", "b"], ["c"], axis=1)],
                                         [helper.make_opsetid("", 17)])
         nodes = [helper.make_node("Join", ["x", "x"], ["r"], domain="custom"), helper.make_node("Relu", ["r"], ["y"])]
         text, report = self.optimized(nodes, [info("x", [2, 3])], [info("y", None)], [], [info("r", [2, 7])], functions=[function])
-        told = "value 'r' is declared float32[2, 7], and is float32[2, 6] by shape inference"
-        self.assertEqual(report["contradictions"], [told], text)
+        message = "value 'r' is declared float32[2, 7], and is float32[2, 6] by shape inference"
+        self.assertEqual(report["contradictions"], [message], text)
 
     def test_sizes_that_do_not_fit_together_leave_that_part_alone(self):
         # Twice as large as x along two dimensions, and concatenated with it all the same.

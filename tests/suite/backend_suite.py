@@ -42,8 +42,8 @@ class Case:
         self.rtol, self.atol = 1e-3, 1e-7
         settings = path.with_name("data.json")
         if settings.exists():
-            told = json.loads(settings.read_text())
-            self.rtol, self.atol = told.get("rtol", self.rtol), told.get("atol", self.atol)
+            tolerances = json.loads(settings.read_text())
+            self.rtol, self.atol = tolerances.get("rtol", self.rtol), tolerances.get("atol", self.atol)
 
     def sets(self, model):
         """[({input: value}, [value])]."""

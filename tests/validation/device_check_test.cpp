@@ -35,24 +35,24 @@ Result<DeviceCheck> check_on(HostGpu& gpu, const std::function<void(eval::Tensor
 TEST(DeviceCheck, PassesWhereTheGraphsComputeWhatTheReferenceDoes) {
   HostGpu gpu;
   gpu.computes = false;
-  const auto told = check_on(gpu);
-  ASSERT_TRUE(told) << told.error().text();
-  EXPECT_EQ(told->failure, "");
-  EXPECT_EQ(told->graphs, 4U);
-  EXPECT_GT(told->values, 4000U);
+  const auto result = check_on(gpu);
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->failure, "");
+  EXPECT_EQ(result->graphs, 4U);
+  EXPECT_GT(result->values, 4000U);
 }
 
 TEST(DeviceCheck, SaysWhatIsWrong) {
   HostGpu gpu;
   gpu.computes = false;
-  const auto told = check_on(gpu, [](eval::Tensor& tensor) {
+  const auto result = check_on(gpu, [](eval::Tensor& tensor) {
     std::vector<double> values = eval::doubles(tensor).value();
     values.back() += 0.5;
     tensor = eval::Tensor::of_doubles(ir::DataType::float32, tensor.dims, std::move(values));
   });
-  ASSERT_TRUE(told) << told.error().text();
-  EXPECT_EQ(told->graphs, 0U);
-  EXPECT_TRUE(told->failure.starts_with("the graph of convolutions: output 0: ")) << told->failure;
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->graphs, 0U);
+  EXPECT_TRUE(result->failure.starts_with("the graph of convolutions: output 0: ")) << result->failure;
 }
 
 TEST(DeviceCheck, SaysWhatCannotBeRun) {
@@ -69,10 +69,10 @@ TEST(DeviceCheck, SaysWhatCannotBeRun) {
 }
 
 TEST(DeviceCheck, IsPassedByThisCpu) {
-  const auto told = check_device_named("cpu");
-  ASSERT_TRUE(told) << told.error().text();
-  EXPECT_EQ(told->failure, "");
-  EXPECT_EQ(told->graphs, 4U);
+  const auto result = check_device_named("cpu");
+  ASSERT_TRUE(result) << result.error().text();
+  EXPECT_EQ(result->failure, "");
+  EXPECT_EQ(result->graphs, 4U);
   EXPECT_EQ(check_device_named("abacus").error().code, ErrorCode::unsupported);
 }
 

@@ -56,7 +56,7 @@ class DeviceGateTest : public ::testing::Test {
     costs_.opened_gpu = std::move(gpu);
     costs_.database = std::make_unique<cost::Database>(cost::Database::open("", costs_.gpu->info()));
   }
-  const GateReport& told() const { return report_.gate; }
+  const GateReport& gate_report() const { return report_.gate; }
 
   ir::Arena arena;
   RunInputs runs_;
@@ -75,13 +75,13 @@ class DeviceGateTest : public ::testing::Test {
 TEST_F(DeviceGateTest, LetsPassWhatIsFaster) {
   const ValueId x = input("x", {256, 512});
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{op("relu", {x})}}), "");
-  EXPECT_TRUE(told().run);
-  EXPECT_EQ(told().reason, "");
-  EXPECT_EQ(told().clock, Clock::thread_cpu_time);
-  EXPECT_NE(told().device.find("oneDNN"), std::string::npos) << told().device;
-  EXPECT_EQ(told().share_not_run, 0);
-  ASSERT_EQ(told().comparisons.size(), 1U);
-  const auto& comparison = told().comparisons[0];
+  EXPECT_TRUE(gate_report().run);
+  EXPECT_EQ(gate_report().reason, "");
+  EXPECT_EQ(gate_report().clock, Clock::thread_cpu_time);
+  EXPECT_NE(gate_report().device.find("oneDNN"), std::string::npos) << gate_report().device;
+  EXPECT_EQ(gate_report().share_not_run, 0);
+  ASSERT_EQ(gate_report().comparisons.size(), 1U);
+  const auto& comparison = gate_report().comparisons[0];
   EXPECT_EQ(comparison.sizes, "the declared sizes");
   EXPECT_EQ(comparison.verdict, GateVerdict::faster);
   EXPECT_GE(comparison.pairs, 15U);
@@ -94,11 +94,11 @@ TEST_F(DeviceGateTest, RunsOnAGpuWhatWasTimedThere) {
   const ValueId x = input("x", {8, 16});
   const ValueId once = op("relu", {x});
   EXPECT_EQ(judge({{op("relu", {turned_twice(x)})}}, {{once}}), "");
-  EXPECT_EQ(told().clock, Clock::device_time);
-  EXPECT_EQ(told().device, "host 1, this CPU, 1 thread");
-  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
-  EXPECT_NEAR(told().comparisons[0].original.count(), 3000, 1e-6) << "each kernel of this GPU says that it takes a microsecond";
-  EXPECT_NEAR(told().comparisons[0].result.count(), 1000, 1e-6);
+  EXPECT_EQ(gate_report().clock, Clock::device_time);
+  EXPECT_EQ(gate_report().device, "host 1, this CPU, 1 thread");
+  EXPECT_EQ(gate_report().comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_NEAR(gate_report().comparisons[0].original.count(), 3000, 1e-6) << "each kernel of this GPU says that it takes a microsecond";
+  EXPECT_NEAR(gate_report().comparisons[0].result.count(), 1000, 1e-6);
   const std::string against = judge({{once}}, {{op("sigmoid", {x})}});
   EXPECT_EQ(against.rfind("its outputs differ from the original's: output 'y' ", 0), 0U) << against;
 }
@@ -110,21 +110,21 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsFasterByLittle) {
   std::vector<ValueId> products = {x};  // by how many there are
   while (products.size() <= 50) products.push_back(op("matmul", {products.back(), weights}));
   EXPECT_EQ(judge({{products[20]}}, {{products[19]}}), "") << "5 %";
-  EXPECT_EQ(told().reason, "");
+  EXPECT_EQ(gate_report().reason, "");
   const std::string against = judge({{products[50]}}, {{products[49]}});
   EXPECT_EQ(against,
             "it is faster here by less than 4 % (0.980 of the original's time), and may be slower in another runtime; option 'runner' "
             "measures it there");
-  EXPECT_EQ(told().reason, against);
-  EXPECT_TRUE(told().run);
-  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_EQ(gate_report().reason, against);
+  EXPECT_TRUE(gate_report().run);
+  EXPECT_EQ(gate_report().comparisons[0].verdict, GateVerdict::faster);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsSlower) {
   const ValueId x = input("x", {256, 512});
   const std::string against = judge({{op("relu", {x})}}, {{op("relu", {turned_twice(x)})}});
   EXPECT_EQ(against.rfind("it is slower: ", 0), 0U) << against;
-  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::slower);
+  EXPECT_EQ(gate_report().comparisons[0].verdict, GateVerdict::slower);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsRunByTheSameKernels) {
@@ -136,8 +136,8 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsRunByTheSameKernels) {
   EXPECT_TRUE(against == "it is run like the original, by the same 1 kernel" ||
               against == "it is run like the original, by the same 2 kernels")
       << against;
-  EXPECT_FALSE(told().run);
-  EXPECT_EQ(told().reason, against);
+  EXPECT_FALSE(gate_report().run);
+  EXPECT_EQ(gate_report().reason, against);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
@@ -151,17 +151,17 @@ TEST_F(DeviceGateTest, KeepsBackWhatIsSlowerAtOneOfSeveralChoicesOfSizes) {
   runs_.shapes.push_back({{"x", {1, 512}}, {"z", {256, 512}}});
   const std::string against = judge(original, candidate);
   EXPECT_EQ(against.rfind("it is slower at x: [1, 512], z: [256, 512]: ", 0), 0U) << against;
-  ASSERT_EQ(told().comparisons.size(), 2U);
-  EXPECT_EQ(told().comparisons[0].verdict, GateVerdict::faster);
-  EXPECT_EQ(told().comparisons[0].sizes, "x: [256, 512], z: [1, 512]");
-  EXPECT_EQ(told().comparisons[1].verdict, GateVerdict::slower);
+  ASSERT_EQ(gate_report().comparisons.size(), 2U);
+  EXPECT_EQ(gate_report().comparisons[0].verdict, GateVerdict::faster);
+  EXPECT_EQ(gate_report().comparisons[0].sizes, "x: [256, 512], z: [1, 512]");
+  EXPECT_EQ(gate_report().comparisons[1].verdict, GateVerdict::slower);
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatComputesSomethingElse) {
   const ValueId x = input("x", {256, 512});
   const std::string against = judge({{op("relu", {turned_twice(x)})}}, {{op("abs", {x})}});
   EXPECT_EQ(against.rfind("its outputs differ from the original's: output 'y' is ", 0), 0U) << against;
-  EXPECT_FALSE(told().run);
+  EXPECT_FALSE(gate_report().run);
 }
 
 TEST_F(DeviceGateTest, LetsPassWhatDiffersAsTheOriginalDoesByRounding) {
@@ -184,8 +184,8 @@ TEST_F(DeviceGateTest, RunsWhatLiesBetweenOpaqueNodesAndSaysHowMuchThatIsNot) {
     return op("relu", {ValueId{opaque, 0}});
   };
   EXPECT_EQ(judge({{around(turned_twice(x), 1)}}, {{around(x, 1)}}), "");
-  EXPECT_TRUE(told().run);
-  EXPECT_DOUBLE_EQ(told().share_not_run, 1.0 / 3);  // of the candidate, which has less beside it
+  EXPECT_TRUE(gate_report().run);
+  EXPECT_DOUBLE_EQ(gate_report().share_not_run, 1.0 / 3);  // of the candidate, which has less beside it
 }
 
 TEST_F(DeviceGateTest, KeepsBackWhatCannotBeRunAtAll) {
@@ -221,8 +221,8 @@ TEST_F(DeviceGateTest, RunsTheInputsThatAreGiven) {
   runs_.shapes = {{}, {}};
   runs_.sets = {set(0.5, 1), set(2, 2)};
   EXPECT_EQ(judge(original, candidate), "");
-  ASSERT_EQ(told().comparisons.size(), 2U);
-  EXPECT_EQ(told().comparisons[1].sizes, "the declared sizes of a.npz, set 2");
+  ASSERT_EQ(gate_report().comparisons.size(), 2U);
+  EXPECT_EQ(gate_report().comparisons[1].sizes, "the declared sizes of a.npz, set 2");
   runs_.sets[1] = set(-2, 3);
   const std::string against = judge(original, candidate);
   EXPECT_EQ(against,
