@@ -59,7 +59,7 @@ struct KernelReport {
   std::uint64_t measured = 0;           // kernels timed for the first time in this run
   std::uint64_t known = 0;              // kernels found in the cost database
   std::uint64_t with_interference = 0;  // measured or known kernels timed under interference of more than a tenth
-  std::uint64_t again = 0;              // kernels with interference that were timed again in this run
+  std::uint64_t timed_again = 0;        // kernels with interference that were timed again in this run
   std::uint64_t provisional = 0;        // kernels with interference without a better time so far; a later run tries again
   Seconds time{};                       // time spent on timing kernels, which the search budget does not count
   std::uint64_t samples = 0;            // samples of all timings
@@ -169,7 +169,7 @@ struct PairedTimes {
   double high = 1;           // upper end
   double p_value = 1;        // p-value of the sign test
   // Ratios of the confirmations of a faster result, each with both models set up again.
-  std::vector<double> again;
+  std::vector<double> confirmations;
   Nanoseconds original{};  // median time of one run
   Nanoseconds result{};    // median time of one run
 };

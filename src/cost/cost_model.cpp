@@ -46,9 +46,9 @@ Result<std::vector<CoveredRegion>> CostModel::explain(const ir::Graph& graph) {
   return regions;
 }
 
-void CostModel::allow_again(double seconds) { implementation_->costs.seconds_for_again = seconds; }
+void CostModel::allow_remeasuring(double seconds) { implementation_->costs.seconds_for_remeasuring = seconds; }
 
-bool CostModel::measure_again(std::span<const ir::Graph> graphs) {
+bool CostModel::remeasure(std::span<const ir::Graph> graphs) {
   Implementation& model = *implementation_;
   if (model.costs.statistics().provisional == 0) return false;
   std::map<std::string, std::size_t> asked;  // by how many of the graphs
@@ -64,7 +64,7 @@ bool CostModel::measure_again(std::span<const ir::Graph> graphs) {
   KernelCosts::Names deciding;
   for (const auto& [name, count] : asked)
     if (count < graphs.size()) deciding.insert(name);
-  return model.costs.again(deciding);
+  return model.costs.remeasure(deciding);
 }
 
 void CostModel::forget() { implementation_->forget(); }

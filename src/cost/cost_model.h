@@ -60,15 +60,15 @@ struct CostStatistics {
   std::size_t measured = 0;           // kernels timed by this model for the first time
   std::size_t known = 0;              // kernels found in the database
   std::size_t with_interference = 0;  // measured or known kernels that were provisional at first
-  std::size_t again = 0;              // kernels with interference that were timed again
+  std::size_t timed_again = 0;        // kernels with interference that were timed again
   std::size_t provisional = 0;        // kernels with interference that are still provisional
   std::size_t refused = 0;            // measured or known kernels that the device cannot run
   std::size_t failed = 0;             // refused kernels for lack of time or memory or a lost device
   std::string failure;                // message of the first such failure
   std::size_t samples = 0;            // timing samples, and how many of them were outliers (see KernelCost)
   std::size_t outliers = 0;
-  double measured_seconds = 0;  // wall clock spent timing
-  double again_seconds = 0;     // part of it spent timing kernels again
+  double measured_seconds = 0;     // wall clock spent timing
+  double remeasuring_seconds = 0;  // part of it spent timing kernels again
 };
 
 class IncrementalCost;
@@ -96,12 +96,12 @@ class CostModel {
   Result<std::vector<CoveredRegion>> explain(const ir::Graph& graph);
 
   // Sets the total time for timing provisional kernels again; 0 before the first call.
-  void allow_again(double seconds);
+  void allow_remeasuring(double seconds);
   // Times provisional kernels again where interference is lower now. It starts with the kernels by which the
   // covers of the graphs differ: each of them is timed once regardless of the time limit. Other kernels
   // follow while time is left. True if a cost changed: then earlier results of this model are outdated, and
   // forget() must be called before the next graph is costed.
-  bool measure_again(std::span<const ir::Graph> graphs);
+  bool remeasure(std::span<const ir::Graph> graphs);
   // Drops all cached data except the costs of kernels. No graph may be followed meanwhile.
   void forget();
   // The launches of the cover in execution order.

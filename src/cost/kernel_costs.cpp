@@ -131,7 +131,7 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
   ++statistics_.with_interference;
   ++statistics_.provisional;
   provisional_.push_back({std::move(name_in_memory), std::move(key), spec, &entry});
-  if (stored != nullptr && has_time() && may_gain(provisional_.back())) measure_again(provisional_.back());
+  if (stored != nullptr && has_time() && may_gain(provisional_.back())) remeasure(provisional_.back());
   return entry;
 }
 
@@ -162,20 +162,20 @@ bool KernelCosts::may_gain(const Provisional& kernel) {
          device_.interference() < kernel.entry->cost.interference;
 }
 
-bool KernelCosts::measure_again(Provisional& kernel) {
+bool KernelCosts::remeasure(Provisional& kernel) {
   const double before = statistics_.measured_seconds;
   const KernelCost old = kernel.entry->cost;
   bool lasting = true;
   const DatabaseEntry now = measure(kernel.key, kernel.spec, &lasting);
   if (lasting) *kernel.entry = database_.insert(kernel.key, now);
-  statistics_.again_seconds += statistics_.measured_seconds - before;
-  if (!kernel.again) ++statistics_.again;
-  kernel.again = true;
+  statistics_.remeasuring_seconds += statistics_.measured_seconds - before;
+  if (!kernel.timed_again) ++statistics_.timed_again;
+  kernel.timed_again = true;
   if (!is_provisional(kernel.entry->cost)) --statistics_.provisional;
   return !(kernel.entry->cost == old);
 }
 
-bool KernelCosts::again(const Names& first) {
+bool KernelCosts::remeasure(const Names& first) {
   const auto error = [](const Provisional& kernel) { return kernel.entry->cost.median.count() * kernel.entry->cost.interference; };
   std::ranges::stable_sort(provisional_, [&](const Provisional& a, const Provisional& b) {
     const bool a_first = first.contains(a.name);
@@ -188,7 +188,7 @@ bool KernelCosts::again(const Names& first) {
   for (int round = 0; round < kRounds; ++round) {
     for (Provisional& kernel : provisional_) {
       const bool once = round == 0 && first.contains(kernel.name);
-      if ((once || has_time()) && may_gain(kernel)) changed = measure_again(kernel) || changed;
+      if ((once || has_time()) && may_gain(kernel)) changed = remeasure(kernel) || changed;
     }
   }
   return changed;

@@ -35,10 +35,10 @@ class KernelCosts {
   // Times provisional kernels again where the machine is calmer now: first the kernels in `first`, once
   // regardless of the time limit, then those with the largest possible error. True if a cost changed; entries
   // change in place.
-  bool again(const Names& first);
+  bool remeasure(const Names& first);
 
   std::function<void(const std::string&)> on_measure;
-  double seconds_for_again = 0;  // total time for timing kernels again
+  double seconds_for_remeasuring = 0;  // total time for timing kernels again
 
  private:
   struct Provisional {
@@ -46,13 +46,13 @@ class KernelCosts {
     DatabaseKey key;
     ops::KernelSpec spec;
     DatabaseEntry* entry = nullptr;
-    bool again = false;  // whether it was timed again
+    bool timed_again = false;  // whether it was timed again
   };
   // `lasting` becomes false if the kernel failed only because time or memory ran out or the device was lost.
   DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting = nullptr);
-  bool measure_again(Provisional& kernel);
+  bool remeasure(Provisional& kernel);
   bool may_gain(const Provisional& kernel);
-  bool has_time() const { return statistics_.again_seconds < seconds_for_again; }
+  bool has_time() const { return statistics_.remeasuring_seconds < seconds_for_remeasuring; }
 
   Device& device_;
   Database& database_;

@@ -27,7 +27,7 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kSecondsForAgain = 10;  // per model, for timing kernels again that were timed under interference
+constexpr double kSecondsForRemeasuring = 10;  // per model, for timing kernels again that were timed under interference
 
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
   if (is_elsewhere(options))
@@ -62,7 +62,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   ir::Arena& arena = lifted.model->arena();
   const ir::Graph& graph = lifted.model->model().graph;
   cost::CostModel model(arena, here.device(), *here.database, lifted.sizes.valuation());
-  model.allow_again(kSecondsForAgain);
+  model.allow_remeasuring(kSecondsForRemeasuring);
   XFLOW_CHECK(model.cost(graph));
   search::Options search_options;
   if (options.search.max_states) search_options.max_states = *options.search.max_states;

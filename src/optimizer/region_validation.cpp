@@ -95,7 +95,7 @@ bool RegionValidation::restarts(search::Outcome& outcome, const std::function<vo
 
 void RegionValidation::begin_next(const search::Outcome& outcome) {
   next_.excluded = [this](std::string_view rule, std::span<const ValueId> originals) { return is_excluded(rule, originals); };
-  allow_again(outcome);
+  allow_repetition(outcome);
   if (!first_.max_seconds) return;
   const double left = *first_.max_seconds - (next_.seconds() - start_);
   next_.max_seconds = std::max(left, seconds_to_restart(outcome));
@@ -104,7 +104,7 @@ void RegionValidation::begin_next(const search::Outcome& outcome) {
 // Extends a search that has reached its end, so that it can be repeated without the disagreeing rewrites;
 // otherwise all that it found would be lost. The extension takes at most half of the time that is left for
 // checks.
-void RegionValidation::allow_again(const search::Outcome& outcome) {
+void RegionValidation::allow_repetition(const search::Outcome& outcome) {
   if (!first_.stop || problem_.limits == nullptr) return;
   const double end = wall_seconds() + std::min(seconds_to_restart(outcome), problem_.limits->seconds_left() / 2);
   next_.stop = [stop = first_.stop, limits = problem_.limits, end]() -> std::optional<search::StopReason> {

@@ -42,7 +42,7 @@ class RegionValidation {
   // Excludes the rewrites that made disagreeing regions. Returns false if it finds none.
   bool exclude(const search::Outcome& outcome, const CheckedRegions& checked, bool by_place);
   void begin_next(const search::Outcome& outcome);
-  void allow_again(const search::Outcome& outcome);
+  void allow_repetition(const search::Outcome& outcome);
   bool is_excluded(std::string_view rule, std::span<const ir::ValueId> originals) const;
   void keep_original(search::Outcome& outcome, std::string reason);
 

@@ -40,7 +40,7 @@ RemeasuredSearch::RemeasuredSearch(ir::Arena& arena, const ir::Graph& graph, cos
   next_.interrupt = [this](double used) {
     if (has_asked_ || used < kPartOfFirst || model_.statistics().provisional == 0) return false;
     has_asked_ = true;
-    return model_.measure_again({});
+    return model_.remeasure({});
   };
 }
 
@@ -53,7 +53,7 @@ search::Outcome RemeasuredSearch::run() {
 bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   if (next_.stop && next_.stop()) return false;
   const std::array graphs = {graph_, outcome.best};
-  if (outcome.stop != search::StopReason::interrupt && !model_.measure_again(graphs)) return false;
+  if (outcome.stop != search::StopReason::interrupt && !model_.remeasure(graphs)) return false;
   model_.forget();
   if (searches_ == kMostSearches) {
     remeasure(model_, graph_, outcome);

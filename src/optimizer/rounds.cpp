@@ -30,7 +30,7 @@ void add_rules(std::vector<RuleCount>& rules, const std::vector<RuleCount>& more
 
 void add_kernels(KernelReport& kernels, const KernelReport& more) {
   kernels.measured += more.measured;
-  kernels.again += more.again;
+  kernels.timed_again += more.timed_again;
   kernels.time += more.time;
   kernels.samples += more.samples;
   kernels.outliers += more.outliers;

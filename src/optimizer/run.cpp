@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 // Share of the time budget for timing kernels again that were timed under interference.
-constexpr double kShareForAgain = 0.25;
+constexpr double kShareForRemeasuring = 0.25;
 // Cost of an operation on top of its kernels. Of two graphs with equal time the one with fewer operations is
 // better; an identity costs nothing but is superfluous.
 constexpr double kNanosecondsPerOperation = 0.05;
@@ -237,7 +237,7 @@ class Optimization {
     r.rewriter.emplace(*r.rules,
                        rules::MatchOptions{r.options.search.numerics == Numerics::any, r.options.search.numerics == Numerics::exact});
     const search::Options options = search_options();
-    r.cost_model->allow_again(kShareForAgain * options.max_seconds.value_or(kDefaultSeconds));
+    r.cost_model->allow_remeasuring(kShareForRemeasuring * options.max_seconds.value_or(kDefaultSeconds));
     r.validation.emplace(*r.problem, r.model->runs(), options, r.report);
   }
 
@@ -315,9 +315,9 @@ class Optimization {
   void report_search() {
     Round& r = *round_;
     const cost::CostStatistics& kernels = r.cost_model->statistics();
-    r.report.kernels = {kernels.measured, kernels.known,       kernels.with_interference,
-                        kernels.again,    kernels.provisional, Seconds(kernels.measured_seconds),
-                        kernels.samples,  kernels.outliers};
+    r.report.kernels = {kernels.measured,    kernels.known,       kernels.with_interference,
+                        kernels.timed_again, kernels.provisional, Seconds(kernels.measured_seconds),
+                        kernels.samples,     kernels.outliers};
     r.report.kernels.refused = kernels.refused;
     r.report.kernels.failed = kernels.failed;
     r.report.kernels.failure = kernels.failure;

@@ -43,9 +43,9 @@ void describe(const GateReport& run, const Line& line) {
                            time_text(c.processor->result), c.processor->ratio, c.processor->low, c.processor->high));
       line("", counts(*c.processor));
     }
-    if (!c.again.empty())
-      line("", fmt::format("confirmed with both set up again: {:.3f} of the original{}", fmt::join(c.again, ", "),
-                           c.processor ? fmt::format(", {:.3f} of its processor time", fmt::join(c.processor->again, ", ")) : ""));
+    if (!c.confirmations.empty())
+      line("", fmt::format("confirmed with both set up again: {:.3f} of the original{}", fmt::join(c.confirmations, ", "),
+                           c.processor ? fmt::format(", {:.3f} of its processor time", fmt::join(c.processor->confirmations, ", ")) : ""));
   }
   for (const std::string& later : run.later) line("", "searched again: " + later);
   if (!run.declared.empty()) line("", "shapes of values declared: " + run.declared);
@@ -63,7 +63,7 @@ nlohmann::ordered_json json_of(const PairedTimes& times) {
           {"low", times.low},
           {"high", times.high},
           {"sign_test", times.p_value},
-          {"again", times.again},
+          {"again", times.confirmations},
           {"original_nanoseconds", times.original.count()},
           {"result_nanoseconds", times.result.count()}};
 }
@@ -134,7 +134,7 @@ void describe(const KernelReport& report, const Line& line) {
          fmt::format("{} of {} samples were outliers (interrupted, or 1.5 times as long as the median)", report.outliers, report.samples));
   }
   if (report.with_interference > 0) {
-    line("", fmt::format("{} of them timed under interference, {} measured again", report.with_interference, report.again));
+    line("", fmt::format("{} of them timed under interference, {} measured again", report.with_interference, report.timed_again));
   }
   if (report.provisional > 0) {
     line("warning",
@@ -258,7 +258,7 @@ std::string OptimizeReport::to_json() const {
   json["kernels"] = {{"measured", kernels.measured},
                      {"known", kernels.known},
                      {"with_interference", kernels.with_interference},
-                     {"measured_again", kernels.again},
+                     {"measured_again", kernels.timed_again},
                      {"provisional", kernels.provisional},
                      {"seconds", kernels.time.count()},
                      {"samples", kernels.samples},

@@ -30,7 +30,8 @@ double tolerance(const eval::Tensor& tensor) {
 }
 
 PairedTimes times_of(const cost::GateTimes& times) {
-  return {times.faster, times.slower, times.ratio, times.low, times.high, times.p_value, times.again, times.original, times.candidate};
+  return {times.faster,  times.slower,        times.ratio,    times.low,      times.high,
+          times.p_value, times.confirmations, times.original, times.candidate};
 }
 
 // A candidate that was not measured to be faster before an interruption is rejected.
@@ -98,16 +99,16 @@ Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>
     const auto a = outputs(original, {k});
     if (!a) return failed("original", a.error());
     // Differences between two runs of the original (random numbers, sums in an open order) are allowed.
-    const auto again = outputs(original, {k});
-    if (!again) return failed("original", again.error());
+    const auto repeated = outputs(original, {k});
+    if (!repeated) return failed("original", repeated.error());
     const auto b = outputs(candidate, {k});
     if (!b) return failed("candidate", b.error());
-    if (a->size() != b->size() || a->size() != again->size())
+    if (a->size() != b->size() || a->size() != repeated->size())
       return refused(fmt::format("it has {} outputs instead of {}", b->size(), a->size()));
     std::optional<Result<std::vector<eval::Tensor>>> nearby;
     for (std::size_t i = 0; i < a->size(); ++i) {
       const eval::Tolerance allowed{4, tolerance((*a)[i])};
-      eval::Comparison comparison = eval::compare((*a)[i], (*again)[i], (*b)[i], allowed);
+      eval::Comparison comparison = eval::compare((*a)[i], (*repeated)[i], (*b)[i], allowed);
       if (comparison.agrees) continue;
       // Differences caused by rounding alone are allowed, too: an output may be close to 0 or a step
       // function.

@@ -53,9 +53,9 @@ class ByClock {
   bool is_as_fast(double margin) const { return times_.high <= 1 + margin; }
 
   // Ends a set-up whose first pair has index `first`.
-  void end_setting(std::size_t first) { times_.again.push_back(median_interval(std::span(ratios_).subspan(first)).median); }
+  void end_setting(std::size_t first) { times_.confirmations.push_back(median_interval(std::span(ratios_).subspan(first)).median); }
   bool was_faster_each_time() const {
-    return std::ranges::all_of(times_.again, [](double ratio) { return ratio < 1; });
+    return std::ranges::all_of(times_.confirmations, [](double ratio) { return ratio < 1; });
   }
 
  private:
@@ -218,9 +218,9 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
   std::string place;
   if (choices > 1) place = c.sizes < options.sizes.size() ? " at " + options.sizes[c.sizes] : fmt::format(" at sizes {}", c.sizes + 1);
   if (c.stop == GateStop::place) {
-    std::string again = fmt::format("{:.3f}", fmt::join(c.again, ", "));
-    if (c.processor) again += fmt::format(", processor time {:.3f}", fmt::join(c.processor->again, ", "));
-    return fmt::format("it is faster in the first setup only{}: {}; in other setups {}", place, numbers(c), again);
+    std::string ratios = fmt::format("{:.3f}", fmt::join(c.confirmations, ", "));
+    if (c.processor) ratios += fmt::format(", processor time {:.3f}", fmt::join(c.processor->confirmations, ", "));
+    return fmt::format("it is faster in the first setup only{}: {}; in other setups {}", place, numbers(c), ratios);
   }
   if (c.stop == GateStop::unconfirmed)
     return fmt::format("the budget of {:g} s was used up before both could be set up again{}: {}", options.max_seconds, place, numbers(c));

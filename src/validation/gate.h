@@ -68,8 +68,8 @@ struct GateTimes {
   double high = 1;
   // Of the sign test: the probability that a program which is not faster wins as many pairs.
   double p_value = 1;
-  std::vector<double> again;  // median ratio of each further set-up
-  Nanoseconds original{};     // median time of one run
+  std::vector<double> confirmations;  // median ratio of each further set-up
+  Nanoseconds original{};             // median time of one run
   Nanoseconds candidate{};
 };
 

@@ -436,28 +436,28 @@ TEST_F(CoverTest, KernelsTimedUnderInterferenceAreTimedAgainWhenTheMachineIsCalm
   cost(calm);
   device.slowdown = 0.5;
   EXPECT_EQ(cost(graph).time.count(), 15);
-  model().allow_again(1e9);
+  model().allow_remeasuring(1e9);
   // As much interference as there was: nothing is gained.
-  EXPECT_FALSE(model().measure_again({}));
+  EXPECT_FALSE(model().remeasure({}));
   EXPECT_EQ(device.measured, 2);
   // Calmer, but not calm: better than nothing, and still provisional.
   device.slowdown = 0.2;
-  EXPECT_TRUE(model().measure_again({}));
+  EXPECT_TRUE(model().remeasure({}));
   EXPECT_EQ(device.measured, 3);
   model().forget();
   EXPECT_EQ(cost(graph).time.count(), 12);
   device.slowdown = 0.7;
-  EXPECT_FALSE(model().measure_again({}));
+  EXPECT_FALSE(model().remeasure({}));
   EXPECT_EQ(model().statistics().provisional, 1U);
   device.slowdown = 0;
-  EXPECT_TRUE(model().measure_again({}));
+  EXPECT_TRUE(model().remeasure({}));
   model().forget();
   EXPECT_EQ(cost(graph).time.count(), 10);
-  EXPECT_FALSE(model().measure_again({}));  // once is enough
+  EXPECT_FALSE(model().remeasure({}));  // once is enough
   EXPECT_EQ(device.measured, 4);
   EXPECT_EQ(model().statistics().measured, 2U);
   EXPECT_EQ(model().statistics().with_interference, 1U);
-  EXPECT_EQ(model().statistics().again, 1U);
+  EXPECT_EQ(model().statistics().timed_again, 1U);
   EXPECT_EQ(model().statistics().provisional, 0U);
 }
 
@@ -471,20 +471,20 @@ TEST_F(CoverTest, WithoutTimeOnlyKernelsThatDecideAreTimedAgain) {
   cost(after);
   EXPECT_EQ(device.measured, 3);
   device.slowdown = 0;
-  EXPECT_FALSE(model().measure_again({}));
-  EXPECT_TRUE(model().measure_again(std::array{before, after}));
+  EXPECT_FALSE(model().remeasure({}));
+  EXPECT_TRUE(model().remeasure(std::array{before, after}));
   EXPECT_EQ(device.measured, 5);  // what both have does not decide
   EXPECT_EQ(model().statistics().provisional, 1U);
 }
 
 TEST_F(CoverTest, AMachineThatIsNeverCalmDoesNotTimeAKernelForEver) {
   const Graph graph{{op("relu", {input({4, 8})})}};
-  model().allow_again(1e9);
+  model().allow_remeasuring(1e9);
   device.slowdown = 9;
   cost(graph);
   for (int k = 0; k < 50; ++k) {
     device.slowdown *= 0.95;
-    model().measure_again({});
+    model().remeasure({});
   }
   EXPECT_GT(device.slowdown, kProvisional);
   EXPECT_EQ(device.measured, 8);
@@ -497,17 +497,17 @@ TEST_F(CoverTest, ALaterRunTimesAgainWhatOneUnderInterferenceLeft) {
   device.slowdown = 0.5;
   EXPECT_EQ(CostModel(arena, device, database, none).cost(graph)->time.count(), 15);
   CostModel still(arena, device, database, none);
-  still.allow_again(1);
+  still.allow_remeasuring(1);
   EXPECT_EQ(still.cost(graph)->time.count(), 15);
   EXPECT_EQ(device.measured, 1);
   device.slowdown = 0;
   CostModel calm(arena, device, database, none);
-  calm.allow_again(1);
+  calm.allow_remeasuring(1);
   EXPECT_EQ(calm.cost(graph)->time.count(), 10);
-  EXPECT_EQ(calm.statistics().again, 1U);
+  EXPECT_EQ(calm.statistics().timed_again, 1U);
   EXPECT_EQ(calm.statistics().provisional, 0U);
   CostModel last(arena, device, database, none);
-  last.allow_again(1);
+  last.allow_remeasuring(1);
   EXPECT_EQ(last.cost(graph)->time.count(), 10);
   EXPECT_EQ(last.statistics().with_interference, 0U);
   EXPECT_EQ(device.measured, 2);

@@ -112,7 +112,7 @@ class Spikes : public NoisyCosts {
     device.slowdowns = std::move(slowdowns);
     device.tells = tells;
     cost::CostModel model(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
-    model.allow_again(1e9);
+    model.allow_remeasuring(1e9);
     search::RuleRewriter rewriter(rules_, rules::MatchOptions{});
     search::Options options;
     options.max_states = states;
@@ -142,7 +142,7 @@ TEST_F(Spikes, DuringTheFirstMeasurementOfAKernelDoNotChangeTheResult) {
     EXPECT_EQ(run.outcome.best, quiet.outcome.best) << "spike at measurement " << kernel;
     EXPECT_EQ(run.outcome.after, quiet.outcome.after);
     EXPECT_EQ(run.kernels.with_interference, 1U);
-    EXPECT_EQ(run.kernels.again, 1U);
+    EXPECT_EQ(run.kernels.timed_again, 1U);
     EXPECT_EQ(run.kernels.provisional, 0U);
     // A device that does not notice is deceived, at some kernel at least.
     if (deceived == 0 && !(this->run(spike(kernel), false).outcome.best == quiet.outcome.best)) ++deceived;

@@ -37,7 +37,7 @@ TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
   EXPECT_TRUE(says(with_interference, "            12 of 4000 samples were outliers (interrupted, or 1.5 times as long as the median)"))
       << with_interference.to_text();
   with_interference.kernels.with_interference = 7;
-  with_interference.kernels.again = 7;
+  with_interference.kernels.timed_again = 7;
   EXPECT_TRUE(says(with_interference, "            7 of them timed under interference, 7 measured again")) << with_interference.to_text();
   EXPECT_EQ(with_interference.to_text().find("warning"), std::string::npos);
   with_interference.kernels.provisional = 2;

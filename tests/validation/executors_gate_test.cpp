@@ -54,7 +54,7 @@ class ExecutorsGateTest : public xflow::testing::graphs::GraphTest {
     ASSERT_EQ(result.comparisons.size(), 1U);
     EXPECT_EQ(result.comparisons[0].verdict, GateVerdict::faster);
     EXPECT_FALSE(result.comparisons[0].processor);
-    EXPECT_EQ(result.comparisons[0].again.size(), 3U);
+    EXPECT_EQ(result.comparisons[0].confirmations.size(), 3U);
     EXPECT_EQ(built_, 8U) << "both are set up four times";
     EXPECT_FALSE(gate(executor, candidate, original, 1, options).passed);
     EXPECT_EQ(built_, 8U) << "what is slower is not confirmed";

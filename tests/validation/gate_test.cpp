@@ -120,8 +120,8 @@ TEST(Gate, LetsAFasterCandidatePassAfterTheLeastNumberOfPairs) {
   EXPECT_NEAR(c.candidate.count(), 10e6, 1);
   EXPECT_NEAR(c.p_value, std::pow(0.5, 39), 1e-15);
   EXPECT_EQ(machine.renewals, 3);
-  ASSERT_EQ(c.again.size(), 3U);
-  for (const double ratio : c.again) EXPECT_NEAR(ratio, 0.5, 1e-9);
+  ASSERT_EQ(c.confirmations.size(), 3U);
+  for (const double ratio : c.confirmations) EXPECT_NEAR(ratio, 0.5, 1e-9);
   EXPECT_NEAR(result.seconds, (18 + 3 * 9) * 0.03, 1e-9);
 }
 
@@ -193,7 +193,7 @@ TEST(Gate, WantsTheCandidateFasterByOneClockAndNotSlowerByTheOther) {
   EXPECT_NEAR(processor.candidate.count(), 160e6, 1);
   EXPECT_EQ(processor.faster, 39U);
   EXPECT_EQ(processor.slower, 0U);
-  EXPECT_EQ(processor.again.size(), 3U);
+  EXPECT_EQ(processor.confirmations.size(), 3U);
   EXPECT_TRUE(by_two_clocks(0.9, 1).passed);
   EXPECT_TRUE(by_two_clocks(1, 0.9).passed);
   EXPECT_TRUE(by_two_clocks(1, 0.9, 0.03).passed) << "neither is faster by the wall clock in noise";
