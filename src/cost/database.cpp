@@ -61,8 +61,8 @@ constexpr const char* kCount =
 // Deletes a row with invalid costs, which kInsert would keep instead of the new measurement.
 constexpr const char* kDelete =
     "DELETE FROM cost WHERE device = ? AND model = ? AND library = ? AND threads = ? AND kernel = ? AND layout = ?";
-constexpr const char* kSelectControl = "SELECT fastest FROM control WHERE device = ? AND model = ? AND threads = ? AND control = ?";
-constexpr const char* kInsertControl =
+constexpr const char* kSelectCalibration = "SELECT fastest FROM control WHERE device = ? AND model = ? AND threads = ? AND control = ?";
+constexpr const char* kInsertCalibration =
     "INSERT INTO control (device, model, threads, control, fastest) VALUES (?, ?, ?, ?, ?)"
     " ON CONFLICT DO UPDATE SET fastest = min(fastest, excluded.fastest)";
 
@@ -136,8 +136,8 @@ struct Database::State {
   std::unordered_map<DatabaseKey, DatabaseEntry, KeyHash> entries;
   std::vector<DatabaseKey> waiting;
   std::vector<DatabaseKey> no_costs;  // keys of rows in the file with invalid costs
-  Nanoseconds fastest_control{};
-  bool control_waits = false;
+  Nanoseconds fastest_calibration{};
+  bool calibration_waits = false;
   std::uintmax_t steps_left = 0;
 
   ~State() { close(); }
@@ -303,19 +303,19 @@ struct Database::State {
       entries.insert_or_assign(DatabaseKey{select.text(0), *layout}, *std::move(entry));
     }
     if (code != SQLITE_DONE) return give_up("read");
-    Statement control(connection, kSelectControl);
-    if (!control) return give_up("read");
-    bind_control(control);
-    if (control.step() != SQLITE_ROW) return;
-    const double fastest = control.real(0);
-    if (fastest > 0 && std::isfinite(fastest)) fastest_control = Nanoseconds(fastest);
+    Statement calibration(connection, kSelectCalibration);
+    if (!calibration) return give_up("read");
+    bind_calibration(calibration);
+    if (calibration.step() != SQLITE_ROW) return;
+    const double fastest = calibration.real(0);
+    if (fastest > 0 && std::isfinite(fastest)) fastest_calibration = Nanoseconds(fastest);
   }
 
-  void bind_control(Statement& statement) const {
+  void bind_calibration(Statement& statement) const {
     statement.bind(1, device.name);
     statement.bind(2, device.model);
     statement.bind(3, device.threads);
-    statement.bind(4, device.control);
+    statement.bind(4, device.calibration);
   }
 
   // Binds the key of a kernel to the columns from `first` on.
@@ -328,20 +328,20 @@ struct Database::State {
     statement.bind(first + 5, name(key.layout));
   }
 
-  bool write_control() {
-    if (!control_waits) return true;
-    Statement insert(connection, kInsertControl);
+  bool write_calibration() {
+    if (!calibration_waits) return true;
+    Statement insert(connection, kInsertCalibration);
     if (!insert) return false;
-    bind_control(insert);
-    insert.bind(5, fastest_control.count());
-    control_waits = false;
+    bind_calibration(insert);
+    insert.bind(5, fastest_calibration.count());
+    calibration_waits = false;
     return insert.step() == SQLITE_DONE;
   }
 
   void write() {
-    if (connection == nullptr || (waiting.empty() && !control_waits)) return;
+    if (connection == nullptr || (waiting.empty() && !calibration_waits)) return;
     allow_steps();
-    if (!execute("BEGIN IMMEDIATE") || !write_control()) return give_up("write");
+    if (!execute("BEGIN IMMEDIATE") || !write_calibration()) return give_up("write");
     {
       Statement remove(connection, kDelete);
       Statement insert(connection, kInsert);
@@ -416,12 +416,12 @@ const DatabaseEntry& Database::insert(const DatabaseKey& key, DatabaseEntry entr
   return kept;
 }
 
-Nanoseconds Database::fastest_control() const { return state_->fastest_control; }
+Nanoseconds Database::fastest_calibration() const { return state_->fastest_calibration; }
 
-void Database::insert_control(Nanoseconds time) {
-  if (time.count() <= 0 || (state_->fastest_control.count() > 0 && time >= state_->fastest_control)) return;
-  state_->fastest_control = time;
-  state_->control_waits = true;
+void Database::insert_calibration(Nanoseconds time) {
+  if (time.count() <= 0 || (state_->fastest_calibration.count() > 0 && time >= state_->fastest_calibration)) return;
+  state_->fastest_calibration = time;
+  state_->calibration_waits = true;
 }
 
 void Database::flush() { state_->write(); }

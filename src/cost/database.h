@@ -54,8 +54,8 @@ class Database {
   // is kept.
   const DatabaseEntry& insert(const DatabaseKey& key, DatabaseEntry entry);
   // The shortest time of the device's calibration kernel on this machine over all runs; 0 if unknown.
-  Nanoseconds fastest_control() const;
-  void insert_control(Nanoseconds time);
+  Nanoseconds fastest_calibration() const;
+  void insert_calibration(Nanoseconds time);
   void flush();
 
   bool persistent() const;   // whether costs are written to the file

@@ -105,7 +105,7 @@ ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>
 }
 
 KernelCosts::KernelCosts(Device& device, Database& database) : device_(device), database_(database) {
-  device_.know_fastest_control(database_.fastest_control());
+  device_.know_fastest_calibration(database_.fastest_calibration());
 }
 
 const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layout) {
@@ -152,7 +152,7 @@ DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec
     if (lasting != nullptr) *lasting = cost.error().code != ErrorCode::limit && cost.error().code != ErrorCode::io;
   }
   statistics_.measured_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  database_.insert_control(device_.fastest_control());
+  database_.insert_calibration(device_.fastest_calibration());
   return entry;
 }
 

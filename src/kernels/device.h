@@ -70,7 +70,7 @@ struct DeviceInfo {
   std::string clock;  // the clock that is read: "thread CPU time"
   // The calibration kernel: a fixed computation by which interference is measured. It takes equal time on
   // machines and builds with equal text. Empty: none.
-  std::string control = {};
+  std::string calibration = {};
 };
 
 // One device. It is not thread-safe.
@@ -126,9 +126,9 @@ class Device {
   // How much slower than its best this machine is now (as KernelCost::interference).
   virtual double interference() { return 0; }
   // The shortest time of the calibration kernel that the device has seen on this machine; 0 before the first.
-  virtual Nanoseconds fastest_control() const { return {}; }
+  virtual Nanoseconds fastest_calibration() const { return {}; }
   // Passes on the shortest time that earlier runs have seen.
-  virtual void know_fastest_control(Nanoseconds /*time*/) {}
+  virtual void know_fastest_calibration(Nanoseconds /*time*/) {}
 
  protected:
   std::function<bool()> stop_;

@@ -22,7 +22,7 @@ Result<rules::VerifiedRules> Session::rules(const OptimizeOptions& options, doub
 
 std::shared_ptr<cost::Database> Session::database(const std::string& path, const cost::DeviceInfo& device) {
   const std::string key =
-      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", path, device.name, device.model, device.library, device.threads, device.control);
+      fmt::format("{}\n{}\n{}\n{}\n{}\n{}", path, device.name, device.model, device.library, device.threads, device.calibration);
   std::shared_ptr<cost::Database>& known = databases_[key];
   if (known == nullptr) {
     const auto warn = [this](const std::string& text) {

@@ -48,9 +48,9 @@ class TableDevice final : public Device {
 
   bool reads_function_graphs() const override { return reads_graphs; }
   double interference() override { return slowdown; }
-  Nanoseconds fastest_control() const override { return control; }
-  void know_fastest_control(Nanoseconds time) override {
-    if (time.count() > 0) control = std::min(control, time);
+  Nanoseconds fastest_calibration() const override { return calibration; }
+  void know_fastest_calibration(Nanoseconds time) override {
+    if (time.count() > 0) calibration = std::min(calibration, time);
   }
 
   // 100 a convolution or product, 10 for anything else, and 1 for each post-operation; reorders cost 7.
@@ -66,7 +66,7 @@ class TableDevice final : public Device {
   bool reads_graphs = false;
   int measured = 0;
   double slowdown = 0;
-  Nanoseconds control{};
+  Nanoseconds calibration{};
 
  private:
   DeviceInfo info_;
@@ -516,12 +516,12 @@ TEST_F(CoverTest, ALaterRunTimesAgainWhatOneUnderInterferenceLeft) {
 TEST_F(CoverTest, WhatTheMachineWasAtItsBestIsKeptBetweenRuns) {
   Database database = Database::open("", device.info());
   const auto none = [](ir::SymbolId) { return std::nullopt; };
-  device.control = Nanoseconds(10);
+  device.calibration = Nanoseconds(10);
   CostModel(arena, device, database, none).cost(Graph{{op("relu", {input({4, 8})})}}).value();
   TableDevice later;
-  later.control = Nanoseconds(14);
+  later.calibration = Nanoseconds(14);
   const CostModel model(arena, later, database, none);
-  EXPECT_EQ(later.control.count(), 10);
+  EXPECT_EQ(later.calibration.count(), 10);
 }
 
 TEST_F(CoverTest, AskedOutOfOrderGivesTheSameCosts) {

@@ -179,21 +179,21 @@ TEST_F(DatabaseTest, ARefusalStays) {
 }
 
 TEST_F(DatabaseTest, KnowsTheMachineAtItsBest) {
-  EXPECT_EQ(open(path()).fastest_control().count(), 0);
+  EXPECT_EQ(open(path()).fastest_calibration().count(), 0);
   {
     Database first = open(path());
     Database second = open(path());
-    first.insert_control(Nanoseconds(12));
-    first.insert_control(Nanoseconds(15));
-    EXPECT_EQ(first.fastest_control().count(), 12);
-    second.insert_control(Nanoseconds(14));
+    first.insert_calibration(Nanoseconds(12));
+    first.insert_calibration(Nanoseconds(15));
+    EXPECT_EQ(first.fastest_calibration().count(), 12);
+    second.insert_calibration(Nanoseconds(14));
     first.flush();
     second.flush();
   }
-  EXPECT_EQ(open(path()).fastest_control().count(), 12);
+  EXPECT_EQ(open(path()).fastest_calibration().count(), 12);
   DeviceInfo other = device_info();
-  other.control = "other arithmetic";
-  EXPECT_EQ(Database::open(path(), other).fastest_control().count(), 0);
+  other.calibration = "other arithmetic";
+  EXPECT_EQ(Database::open(path(), other).fastest_calibration().count(), 0);
   EXPECT_TRUE(warnings.empty());
 }
 
@@ -355,12 +355,12 @@ TEST_F(DatabaseTest, TheSecondSchemaIsBroughtUpToDateToo) {
     ASSERT_NE(database.find(old), nullptr);
     EXPECT_EQ(*database.find(old), entry(12.25, 0.5));
     database.insert(old, entry(11));
-    database.insert_control(Nanoseconds(3));
+    database.insert_calibration(Nanoseconds(3));
   }
   const Database database = open(path());
   EXPECT_EQ(database.find(old)->cost, entry(11).cost);
   EXPECT_EQ(database.find(old)->attempts, 2);
-  EXPECT_EQ(database.fastest_control().count(), 3);
+  EXPECT_EQ(database.fastest_calibration().count(), 3);
   EXPECT_TRUE(warnings.empty());
   EXPECT_TRUE(database.persistent());
 }

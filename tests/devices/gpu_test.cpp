@@ -136,17 +136,17 @@ TEST(GpuDevice, CountsWhatCouldNotBeTimedAndGoesOn) {
 
 TEST(GpuDevice, TimesAtALowerClockAreProvisional) {
   HostGpu gpu;
-  EXPECT_EQ(GpuDevice(gpu).info().control, "");
+  EXPECT_EQ(GpuDevice(gpu).info().calibration, "");
   gpu.cycle_time = 0.5;
   GpuDevice device(gpu);
-  EXPECT_EQ(device.info().control, "cycle");
+  EXPECT_EQ(device.info().calibration, "cycle");
   EXPECT_EQ(device.measure(product(), Layout::plain)->interference, 0);
   gpu.cycle_time = 0.75;
   EXPECT_NEAR(device.measure(product(), Layout::plain)->interference, 0.5, 1e-9);
-  EXPECT_EQ(device.fastest_control().count(), 0.5);
+  EXPECT_EQ(device.fastest_calibration().count(), 0.5);
   // As a database tells of an earlier run.
   GpuDevice later(gpu);
-  later.know_fastest_control(Nanoseconds{0.6});
+  later.know_fastest_calibration(Nanoseconds{0.6});
   EXPECT_NEAR(later.measure(product(), Layout::plain)->interference, 0.25, 1e-9);
 }
 

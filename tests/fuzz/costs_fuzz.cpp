@@ -43,7 +43,8 @@ void expect_costs(const cost::Database& database) {
     expect(entry.cost.repeats >= 0 && entry.attempts >= 1, "counts are not negative");
   });
   expect(count == database.size(), "a database visits as many entries as it has");
-  expect(database.fastest_control().count() >= 0 && std::isfinite(database.fastest_control().count()), "a control takes a time");
+  expect(database.fastest_calibration().count() >= 0 && std::isfinite(database.fastest_calibration().count()),
+         "a calibration kernel takes time");
   const std::string text = to_text(cost::profile::profile_of(database, device()));
   const auto read = cost::profile::parse_profile(text, "exported");
   if (!read) std::fprintf(stderr, "%s\n%s\n", text.c_str(), read.error().text().c_str());
@@ -70,7 +71,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     cost::DatabaseEntry entry;
     entry.cost.median = xflow::Nanoseconds(5);
     database.insert(key, entry);
-    database.insert_control(xflow::Nanoseconds(3));
+    database.insert_calibration(xflow::Nanoseconds(3));
     database.flush();
     persistent = database.persistent();
     expect_costs(database);

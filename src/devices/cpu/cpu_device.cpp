@@ -51,7 +51,7 @@ class Device final : public CpuDevice {
     if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
     info_.threads = options.threads;
     info_.clock = to_string(options.threads == 1 ? xflow::Clock::thread_cpu_time : xflow::Clock::wall_time);
-    info_.control = control_name();
+    info_.calibration = calibration_name();
     // A run reads constants once; kernels that run shortly after each other share result buffers.
     rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
   }
@@ -228,13 +228,13 @@ class Device final : public CpuDevice {
   const std::function<bool()>& stop_of_kernels() const override { return ask_; }
 
   double interference() override {
-    const Nanoseconds control = control_time(options_.threads == 1);
-    fastest_control_ = std::min(fastest_control_, control);
-    return control.count() / fastest_control_.count() - 1;
+    const Nanoseconds calibration = calibration_time(options_.threads == 1);
+    fastest_calibration_ = std::min(fastest_calibration_, calibration);
+    return calibration.count() / fastest_calibration_.count() - 1;
   }
-  Nanoseconds fastest_control() const override { return fastest_control_ == kNever ? Nanoseconds{} : fastest_control_; }
-  void know_fastest_control(Nanoseconds time) override {
-    if (time.count() > 0) fastest_control_ = std::min(fastest_control_, time);
+  Nanoseconds fastest_calibration() const override { return fastest_calibration_ == kNever ? Nanoseconds{} : fastest_calibration_; }
+  void know_fastest_calibration(Nanoseconds time) override {
+    if (time.count() > 0) fastest_calibration_ = std::min(fastest_calibration_, time);
   }
 
  private:
@@ -391,19 +391,19 @@ class Device final : public CpuDevice {
       runs.emplace_back([rotation = rotations.back().get()] { rotation->launch(); });
     }
     std::vector<KernelCost> best;
-    Nanoseconds best_control = kNever;
+    Nanoseconds best_calibration = kNever;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
-      const Nanoseconds before = control_time(thread_time);
+      const Nanoseconds before = calibration_time(thread_time);
       std::vector<KernelCost> costs = time_in_turns(runs, timing, thread_time);
-      const Nanoseconds control = std::max(before, control_time(thread_time));
-      fastest_control_ = std::min(fastest_control_, control);
-      if (control < best_control) {
+      const Nanoseconds calibration = std::max(before, calibration_time(thread_time));
+      fastest_calibration_ = std::min(fastest_calibration_, calibration);
+      if (calibration < best_calibration) {
         best = std::move(costs);
-        best_control = control;
+        best_calibration = calibration;
       }
-      if (control.count() <= kQuiet * fastest_control_.count()) break;
+      if (calibration.count() <= kQuiet * fastest_calibration_.count()) break;
     }
-    for (KernelCost& cost : best) cost.interference = best_control.count() / fastest_control_.count() - 1;
+    for (KernelCost& cost : best) cost.interference = best_calibration.count() / fastest_calibration_.count() - 1;
     return best;
   }
 
@@ -424,7 +424,7 @@ class Device final : public CpuDevice {
   std::unique_ptr<DnnlLibrary> library_;
   CpuOptions options_;
   DeviceInfo info_;
-  Nanoseconds fastest_control_ = kNever;
+  Nanoseconds fastest_calibration_ = kNever;
   std::optional<Nanoseconds> launch_;
   std::optional<Nanoseconds> between_others_;
   std::map<std::string, Nanoseconds> pieces_;  // times by text and layout

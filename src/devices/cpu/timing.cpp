@@ -123,7 +123,7 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
 }
 
 // Machines and builds with equal text take equal time for the calibration kernel.
-std::string control_name() {
+std::string calibration_name() {
 #ifdef __SANITIZE_ADDRESS__
   return "arithmetic 1, " __VERSION__ ", sanitized";
 #else
@@ -131,7 +131,7 @@ std::string control_name() {
 #endif
 }
 
-Nanoseconds control_time(bool thread_time) {
+Nanoseconds calibration_time(bool thread_time) {
   std::array<float, 1024> values{};
   const auto clock = [&] { return thread_time ? now().thread : now().wall; };
   Nanoseconds least{1e18};

@@ -46,8 +46,8 @@ std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> fun
 
 // The current speed of this CPU: the time of a calibration kernel, fixed arithmetic of some ten microseconds,
 // the minimum of three runs. The time rises while other processes share the core or its clock is low.
-Nanoseconds control_time(bool thread_time);
+Nanoseconds calibration_time(bool thread_time);
 // Names the calibration kernel and its compiler. Equal texts imply equal times on equal machines.
-std::string control_name();
+std::string calibration_name();
 
 }  // namespace xflow::cost::cpu

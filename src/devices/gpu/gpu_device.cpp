@@ -171,11 +171,11 @@ bool computes_nothing(const KernelSpec& spec) {
 }
 
 GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(options), info_(gpu.info()) {
-  if (gpu.cycle().count() > 0) info_.control = "cycle";
+  if (gpu.cycle().count() > 0) info_.calibration = "cycle";
   if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
 }
 
-void GpuDevice::know_fastest_control(Nanoseconds time) {
+void GpuDevice::know_fastest_calibration(Nanoseconds time) {
   if (time.count() > 0 && (shortest_cycle_.count() == 0 || time.count() < shortest_cycle_.count())) shortest_cycle_ = time;
 }
 
@@ -183,7 +183,7 @@ void GpuDevice::know_fastest_control(Nanoseconds time) {
 double GpuDevice::longer_cycle() {
   const Nanoseconds cycle = gpu_.cycle();
   if (cycle.count() <= 0) return 0;
-  know_fastest_control(cycle);
+  know_fastest_calibration(cycle);
   return cycle.count() / shortest_cycle_.count() - 1;
 }
 

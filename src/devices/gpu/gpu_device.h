@@ -42,8 +42,8 @@ class GpuDevice final : public Device {
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
   // Interference is measured by the cycle time, read before and after timing: a kernel timed while the clock
   // was lower than its maximum is timed again.
-  Nanoseconds fastest_control() const override { return shortest_cycle_; }
-  void know_fastest_control(Nanoseconds time) override;
+  Nanoseconds fastest_calibration() const override { return shortest_cycle_; }
+  void know_fastest_calibration(Nanoseconds time) override;
 
   // The implementation that measure() timed for the kernel. If an earlier run of the program timed it, a
   // short measurement chooses the fastest. Equal kernels get the same implementation. Errors: unsupported,

@@ -38,7 +38,7 @@ bool takes_no_time(const ops::KernelSpec& spec) {
 
 ProfileDevice::ProfileDevice(Profile profile) : profile_(std::move(profile)), info_(profile_.device), calibration_(samples_of(profile_)) {
   info_.name = "profile of " + info_.name;
-  info_.control.clear();
+  info_.calibration.clear();
   for (const auto& [key, entry] : profile_.kernels) {
     if (!entry.ran) continue;
     if (const auto spec = ops::parse_kernel(key.first)) learn(*spec, key.second, entry.cost);

@@ -37,8 +37,8 @@ constexpr double kQuiet = 0.05;
 // Rounds end when the interquartile range is at most this share of the median.
 constexpr double kAgree = 0.04;
 constexpr int kAttempts = 2;
-constexpr std::uint32_t kControl = 2;  // number of the calibration model and its inputs, after those of the timed models
-constexpr int kControlRuns = 4;
+constexpr std::uint32_t kCalibration = 2;  // number of the calibration model and its inputs, after those of the timed models
+constexpr int kCalibrationRuns = 4;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -72,29 +72,29 @@ int launches_beside_first(const ops::KernelSpec& spec) {
 }
 
 struct Round {
-  double control = 0;
+  double calibration = 0;
   double more = 0;
 };
 
 // The half of the rounds with the fastest calibration times: the slowest of these calibration times, and the
 // median and interquartile range of the measured difference.
 struct Quiet {
-  double control = 0;
+  double calibration = 0;
   double more = 0;
   double spread = 0;
 };
 Quiet quietest(std::vector<Round> rounds) {
-  std::ranges::sort(rounds, {}, &Round::control);
+  std::ranges::sort(rounds, {}, &Round::calibration);
   rounds.resize((rounds.size() + 1) / 2);
-  const double control = rounds.back().control;
+  const double calibration = rounds.back().calibration;
   std::ranges::sort(rounds, {}, &Round::more);
   const std::size_t count = rounds.size();
-  return {control, rounds[count / 2].more, rounds[3 * count / 4].more - rounds[count / 4].more};
+  return {calibration, rounds[count / 2].more, rounds[3 * count / 4].more - rounds[count / 4].more};
 }
 
-bool is_stable(const std::vector<Round>& rounds, double fastest_control) {
+bool is_stable(const std::vector<Round>& rounds, double fastest_calibration) {
   const Quiet quiet = quietest(rounds);
-  return quiet.control <= (1 + kQuiet) * fastest_control && quiet.spread <= kAgree * std::abs(quiet.more);
+  return quiet.calibration <= (1 + kQuiet) * fastest_calibration && quiet.spread <= kAgree * std::abs(quiet.more);
 }
 
 }  // namespace
@@ -115,8 +115,8 @@ Result<void> RunnerDevice::start() {
   runner_->set_patience(options_.patience);
   info_ = runner_->info();
   info_.library += fmt::format(", kernels {}", kMethod);
-  info_.control = "16 sigmoids of 4096 elements, warm, the median of some rounds";
-  return load_control();
+  info_.calibration = "16 sigmoids of 4096 elements, warm, the median of some rounds";
+  return load_calibration();
 }
 
 bool RunnerDevice::can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const {
@@ -174,7 +174,7 @@ Result<KernelCost> RunnerDevice::timed(const ops::KernelSpec& spec) {
     time -= extra.of(slope.extras);
   }
   KernelCost cost{Nanoseconds(std::max(time, 0.0)), slope.spread, slope.runs, Layout::plain, Layout::plain, 0};
-  cost.interference = slope.control.count() / std::max(fastest_control_.count(), 1.0) - 1;
+  cost.interference = slope.calibration.count() / std::max(fastest_calibration_.count(), 1.0) - 1;
   return cost;
 }
 
@@ -186,36 +186,36 @@ double RunnerDevice::Overhead::of(const ModelExtras& extras) const {
 
 // Loads the calibration kernel, a model of small kernels. Its time rises while other processes share the core
 // or its clock is low.
-Result<void> RunnerDevice::load_control() {
+Result<void> RunnerDevice::load_calibration() {
   const ops::TensorSpec some{ir::DataType::float32, {4096}, false};
-  XFLOW_TRY(const TimedModel control, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
-  XFLOW_CHECK(runner_->load(kControl, {control.bytes, {}}));
-  XFLOW_CHECK(runner_->set_inputs(kControl, control.inputs));
-  XFLOW_CHECK(runner_->run(kControl, kControl, kControlRuns));
+  XFLOW_TRY(const TimedModel calibration, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
+  XFLOW_CHECK(runner_->load(kCalibration, {calibration.bytes, {}}));
+  XFLOW_CHECK(runner_->set_inputs(kCalibration, calibration.inputs));
+  XFLOW_CHECK(runner_->run(kCalibration, kCalibration, kCalibrationRuns));
   return {};
 }
 
-void RunnerDevice::know_fastest_control(Nanoseconds time) {
-  if (time.count() > 0) fastest_control_ = fastest_control_.count() > 0 ? std::min(fastest_control_, time) : time;
+void RunnerDevice::know_fastest_calibration(Nanoseconds time) {
+  if (time.count() > 0) fastest_calibration_ = fastest_calibration_.count() > 0 ? std::min(fastest_calibration_, time) : time;
 }
 
 double RunnerDevice::interference() {
   if (!runner_ || !runner_->is_running()) return 0;
   std::vector<Round> rounds;
   for (int k = 0; k < kRounds; ++k) {
-    const auto time = control();
+    const auto time = calibration();
     if (!time) return 0;
     rounds.push_back({time->count(), 0});
   }
-  const Nanoseconds now{quietest(std::move(rounds)).control};
-  know_fastest_control(now);
-  return fastest_control_.count() > 0 ? now.count() / fastest_control_.count() - 1 : 0;
+  const Nanoseconds now{quietest(std::move(rounds)).calibration};
+  know_fastest_calibration(now);
+  return fastest_calibration_.count() > 0 ? now.count() / fastest_calibration_.count() - 1 : 0;
 }
 
 // The first run does not count, because previous models have evicted it from the caches.
-Result<Nanoseconds> RunnerDevice::control() {
-  XFLOW_CHECK(runner_->run(kControl, kControl, 1));
-  XFLOW_TRY(const RunTimes times, runner_->run(kControl, kControl, kControlRuns));
+Result<Nanoseconds> RunnerDevice::calibration() {
+  XFLOW_CHECK(runner_->run(kCalibration, kCalibration, 1));
+  XFLOW_TRY(const RunTimes times, runner_->run(kCalibration, kCalibration, kCalibrationRuns));
   return times.time;
 }
 
@@ -223,7 +223,7 @@ Result<RunnerDevice::Slope> RunnerDevice::slope(const ops::KernelSpec& spec, Arr
   XFLOW_TRY(const TimedModel few, kernel_model(spec, 1, 1 + more, arrangement));
   XFLOW_TRY(const TimedModel many, kernel_model(spec, 1 + more, 1 + more, arrangement));
   XFLOW_TRY(const Pair pair, time(few, many, rounds));
-  return Slope{pair.more / more, pair.spread / more, pair.runs, many.extras, pair.control};
+  return Slope{pair.more / more, pair.spread / more, pair.runs, many.extras, pair.calibration};
 }
 
 // Times both models and the calibration kernel in alternating rounds, so that a temporary slowdown of the
@@ -244,7 +244,7 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const Timed
   Pair pair;
   double used = 0;
   for (int round = 0; round < std::max(rounds, kMostRounds); ++round) {
-    if (round >= rounds && (used > kMostNanoseconds || is_stable(done, fastest_control_.count()))) break;
+    if (round >= rounds && (used > kMostNanoseconds || is_stable(done, fastest_calibration_.count()))) break;
     std::array<double, 2> times{};
     for (std::uint32_t k = 0; k < 2; ++k) {
       XFLOW_TRY(const RunTimes run, runner_->run(k, k, repeats[k]));
@@ -252,17 +252,17 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const Timed
       used += run.time.count() * repeats[k];
       pair.runs += repeats[k];
     }
-    XFLOW_TRY(const Nanoseconds control, this->control());
-    done.push_back({control.count(), times[1] - times[0]});
+    XFLOW_TRY(const Nanoseconds calibration, this->calibration());
+    done.push_back({calibration.count(), times[1] - times[0]});
   }
   for (std::uint32_t k = 0; k < 2; ++k) XFLOW_CHECK(runner_->unload(k));
   const Quiet quiet = quietest(std::move(done));
   pair.more = Nanoseconds(quiet.more);
   pair.spread = Nanoseconds(quiet.spread);
-  pair.control = Nanoseconds(quiet.control);
+  pair.calibration = Nanoseconds(quiet.calibration);
   // The fastest calibration time is taken over the kept half of the rounds: the fastest single run would show
   // interference on every machine.
-  know_fastest_control(pair.control);
+  know_fastest_calibration(pair.calibration);
   return pair;
 }
 

@@ -34,8 +34,8 @@ class RunnerDevice final : public Device {
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
 
   double interference() override;
-  Nanoseconds fastest_control() const override { return fastest_control_; }
-  void know_fastest_control(Nanoseconds time) override;
+  Nanoseconds fastest_calibration() const override { return fastest_calibration_; }
+  void know_fastest_calibration(Nanoseconds time) override;
 
   std::size_t starts() const { return starts_; }  // of runners so far
 
@@ -45,7 +45,7 @@ class RunnerDevice final : public Device {
     Nanoseconds more{};
     Nanoseconds spread{};
     int runs = 0;
-    Nanoseconds control{};  // calibration time during the measurement
+    Nanoseconds calibration{};  // calibration time during the measurement
   };
   // The time of one additional launch, including the extras that it adds to the model.
   struct Slope {
@@ -53,7 +53,7 @@ class RunnerDevice final : public Device {
     Nanoseconds spread{};
     int runs = 0;
     ModelExtras extras;
-    Nanoseconds control{};
+    Nanoseconds calibration{};
   };
   // The times of the extras of a launch, in nanoseconds each.
   struct Overhead {
@@ -71,8 +71,8 @@ class RunnerDevice final : public Device {
   Result<Pair> time(const TimedModel& few, const TimedModel& many, int rounds);
   Result<Slope> slope(const ops::KernelSpec& spec, Arrangement arrangement, int more, int rounds);
   Result<Overhead> overhead();
-  Result<void> load_control();
-  Result<Nanoseconds> control();  // one round of the calibration kernel
+  Result<void> load_calibration();
+  Result<Nanoseconds> calibration();  // one round of the calibration kernel
   double seconds_left() const;
 
   RunnerDeviceOptions options_;
@@ -81,7 +81,7 @@ class RunnerDevice final : public Device {
   std::size_t starts_ = 0;
   double used_ = 0;
   std::optional<Overhead> overhead_;
-  Nanoseconds fastest_control_{};
+  Nanoseconds fastest_calibration_{};
 };
 
 }  // namespace xflow::cost::runner
