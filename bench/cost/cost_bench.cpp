@@ -139,7 +139,7 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   XFLOW_TRY(const api::Sizes sizes, api::choose_fitting_sizes(p.arena, p.model.graph, inputs, {}));
   p.bytes = cost::cpu::bytes_of_run(p.arena, p.model.graph, sizes.valuation());
   cost::cpu::CpuOptions device_options;
-  device_options.between = cost::cpu::between_for(p.bytes, device_options.threads);
+  device_options.cache_footprint = cost::cpu::cache_footprint_for(p.bytes, device_options.threads);
   XFLOW_TRY(p.device, cost::cpu::open_cpu_device(device_options));
   const std::string file = (std::filesystem::temp_directory_path() / fmt::format("xflow-bench-{}.db", getpid())).string();
   std::error_code none;

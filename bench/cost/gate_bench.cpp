@@ -50,8 +50,8 @@ Result<cost::GateComparison> judge_on_cpu(const std::string& original, const std
   XFLOW_TRY(const std::unique_ptr<Lifted> first, lift(original));
   XFLOW_TRY(const std::unique_ptr<Lifted> second, lift(result));
   cost::cpu::CpuOptions options;
-  options.between =
-      cost::cpu::between_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.threads);
+  options.cache_footprint =
+      cost::cpu::cache_footprint_for(cost::cpu::bytes_of_run(first->arena, first->model.graph, first->sizes->valuation()), options.threads);
   XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> device, cost::cpu::open_cpu_device(options));
   cost::Database database = cost::Database::open(environment("XFLOW_BENCH_COSTS"), device->info());
   cost::cpu::CpuExecutor executor(*device);

@@ -117,7 +117,8 @@ class Cpu final : public Machine {
  public:
   static Result<std::unique_ptr<Machine>> open(Lifted& lifted) {
     cost::cpu::CpuOptions options;
-    options.between = cost::cpu::between_for(cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()), 1);
+    options.cache_footprint =
+        cost::cpu::cache_footprint_for(cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()), 1);
     auto made = std::make_unique<Cpu>(lifted);
     XFLOW_TRY(made->device_, cost::cpu::open_cpu_device(options));
     return std::unique_ptr<Machine>(std::move(made));

@@ -10,7 +10,7 @@ namespace xflow::api {
 
 // The bytes accessed between two launches of a kernel: 0 for warm caches, nothing for CacheState::automatic.
 std::optional<std::size_t> caches_of(const DeviceOptions& options);
-// The state for an element of cost::cpu::kBetween.
-CacheState cache_state(std::size_t between);
+// The state for an element of cost::cpu::kCacheFootprints.
+CacheState cache_state(std::size_t footprint);
 
 }  // namespace xflow::api

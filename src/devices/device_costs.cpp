@@ -61,7 +61,7 @@ bool DeviceCosts::can_be_kept() const {
 
 bool DeviceCosts::serves(const OptimizeOptions& wanted, const std::function<std::size_t()>& bytes_of_run) const {
   if (options != wanted.device || !can_be_kept()) return false;
-  return wanted.device.caches != CacheState::automatic || !between_for || between_for(bytes_of_run()) == between;
+  return wanted.device.caches != CacheState::automatic || !cache_footprint_for || cache_footprint_for(bytes_of_run()) == cache_footprint;
 }
 
 }  // namespace xflow::api

@@ -77,9 +77,9 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
   // Exports the cache state with the most timed kernels.
   std::unique_ptr<DeviceCosts> fullest;
-  for (const std::size_t between : cost::cpu::kBetween) {
+  for (const std::size_t footprint : cost::cpu::kCacheFootprints) {
     OptimizeOptions one = options;
-    if (one.device.caches == CacheState::automatic) one.device.caches = cache_state(between);
+    if (one.device.caches == CacheState::automatic) one.device.caches = cache_state(footprint);
     auto here = std::make_unique<DeviceCosts>();
     XFLOW_CHECK(open_here(one, *here, [] { return std::size_t{0}; }));
     if (fullest == nullptr || here->database->size() > fullest->database->size()) fullest = std::move(here);

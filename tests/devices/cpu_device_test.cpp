@@ -46,7 +46,7 @@ TEST(CpuDevice, RefusesKernelsThatDoNotFitInMemory) {
 
 TEST(CpuDevice, SaysWhatRanBetweenLaunches) {
   CpuOptions options;
-  options.between = std::size_t{4} << 20U;
+  options.cache_footprint = std::size_t{4} << 20U;
   const auto cold = open_cpu_device(options).value();
   EXPECT_EQ(cold->info().library, device().info().library + ", 4 MiB between launches");
   EXPECT_EQ(cold->info().model, device().info().model);

@@ -50,7 +50,7 @@ TEST(GpuDevice, HasConstantsAndResultsInAsMuchMemoryAsARunGoesThrough) {
   HostGpu gpu;
   gpu.computes = false;
   GpuOptions options;
-  options.between = 100 * (512 + 256);  // a constant of 512 bytes, a result of 256
+  options.cache_footprint = 100 * (512 + 256);  // a constant of 512 bytes, a result of 256
   GpuDevice device(gpu, options);
   EXPECT_EQ(device.info().library, "host 1, 0 MiB between launches");
   ASSERT_TRUE(device.measure(product(), Layout::plain));

@@ -166,12 +166,12 @@ TEST(Footprint, CountsConstantsTheLargestOperationAndDifferentKernels) {
 
 TEST(Footprint, ChoosesWhatIsBetweenLaunches) {
   constexpr std::size_t kMiB = std::size_t{1} << 20U;
-  EXPECT_EQ(between_for(100 * kKiB, 1), 0U);
-  EXPECT_EQ(between_for(100 * kMiB, 1), 64 * kMiB);
-  EXPECT_EQ(between_for(63 * kMiB, 1), 64 * kMiB);
+  EXPECT_EQ(cache_footprint_for(100 * kKiB, 1), 0U);
+  EXPECT_EQ(cache_footprint_for(100 * kMiB, 1), 64 * kMiB);
+  EXPECT_EQ(cache_footprint_for(63 * kMiB, 1), 64 * kMiB);
   EXPECT_EQ(caches_name(0), "warm");
   EXPECT_EQ(caches_name(16 * kMiB), "16MiB");
-  EXPECT_EQ(between_for(40 * kMiB, 1000), 0U);  // each core holds a part of it
+  EXPECT_EQ(cache_footprint_for(40 * kMiB, 1000), 0U);  // each core holds a part of it
 }
 
 }  // namespace

@@ -48,12 +48,12 @@ class Device final : public CpuDevice {
     info_.name = "cpu";
     info_.model = fmt::format("{}, {}", processor_name(), library_->instruction_set());
     info_.library = fmt::format("{}, loops {}", library_->version(), kLoopVersion);
-    if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
+    if (options.cache_footprint > 0) info_.library += fmt::format(", {} MiB between launches", options.cache_footprint >> 20U);
     info_.threads = options.threads;
     info_.clock = to_string(options.threads == 1 ? xflow::Clock::thread_cpu_time : xflow::Clock::wall_time);
     info_.calibration = calibration_name();
     // A run reads constants once; kernels that run shortly after each other share result buffers.
-    rotation_ = {options.between, std::min(options.between / 2, kResultBytes)};
+    rotation_ = {options.cache_footprint, std::min(options.cache_footprint / 2, kResultBytes)};
   }
 
   Device(const Device&) = delete;
@@ -332,7 +332,7 @@ class Device final : public CpuDevice {
   // caches by the rest of the graph. It is the difference per launch between different small convolutions run
   // one after the other behind a walk through kOtherBytes of memory, and each convolution timed alone.
   Nanoseconds time_between_others() {
-    if (options_.between == 0) return {};
+    if (options_.cache_footprint == 0) return {};
     if (!between_others_) {
       between_others_ = Nanoseconds{};
       const std::vector<std::unique_ptr<CpuKernel>> kernels = different_convolutions();

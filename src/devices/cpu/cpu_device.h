@@ -17,7 +17,7 @@ struct CpuOptions {
   TimingOptions timing;
   // Bytes that a run of the whole graph accesses between two launches of the same kernel. Kernels are timed
   // with their constants and result buffers evicted from the caches accordingly. 0: caches are warm.
-  std::size_t between = 0;
+  std::size_t cache_footprint = 0;
 };
 
 // A CPU device that can also build kernels to run them.

@@ -16,8 +16,10 @@ Result<void> open_cpu(DeviceCosts& costs, const DeviceRequest& request) {
   const auto caches = caches_of(options.device);
   cost::cpu::CpuOptions cpu_options;
   cpu_options.threads = options.device.threads;
-  costs.between_for = [threads = options.device.threads](std::size_t bytes) { return cost::cpu::between_for(bytes, threads); };
-  cpu_options.between = costs.between = caches ? *caches : costs.between_for(request.bytes_of_run());
+  costs.cache_footprint_for = [threads = options.device.threads](std::size_t bytes) {
+    return cost::cpu::cache_footprint_for(bytes, threads);
+  };
+  cpu_options.cache_footprint = costs.cache_footprint = caches ? *caches : costs.cache_footprint_for(request.bytes_of_run());
   XFLOW_TRY(costs.cpu, cost::cpu::open_cpu_device(cpu_options));
   return {};
 }

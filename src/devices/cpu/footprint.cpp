@@ -52,12 +52,12 @@ std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const i
   return constants + largest + kernels.size() * kKernelBytes;
 }
 
-std::string caches_name(std::size_t between) { return between == 0 ? "warm" : fmt::format("{}MiB", between >> 20U); }
+std::string caches_name(std::size_t footprint) { return footprint == 0 ? "warm" : fmt::format("{}MiB", footprint >> 20U); }
 
-std::size_t between_for(std::size_t bytes, int threads) {
+std::size_t cache_footprint_for(std::size_t bytes, int threads) {
   if (bytes <= second_level_bytes() * static_cast<std::size_t>(threads)) return 0;
-  const auto* const found = std::ranges::lower_bound(kBetween, bytes);
-  return found == kBetween.end() ? kBetween.back() : std::max(*found, kBetween[1]);
+  const auto* const found = std::ranges::lower_bound(kCacheFootprints, bytes);
+  return found == kCacheFootprints.end() ? kCacheFootprints.back() : std::max(*found, kCacheFootprints[1]);
 }
 
 }  // namespace xflow::cost::cpu

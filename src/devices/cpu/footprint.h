@@ -14,14 +14,14 @@ namespace xflow::cost::cpu {
 // Operations of unknown size count 0.
 std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const ir::Symbols::Valuation& sizes);
 
-// The values that CpuOptions::between may take. Kernels are timed once per value, not once per graph.
-inline constexpr std::array<std::size_t, 4> kBetween = {0, std::size_t{4} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U};
+// The values that CpuOptions::cache_footprint may take. Kernels are timed once per value, not once per graph.
+inline constexpr std::array<std::size_t, 4> kCacheFootprints = {0, std::size_t{4} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U};
 
-std::string caches_name(std::size_t between);  // the name of an element of kBetween: "warm", "16MiB"
+std::string caches_name(std::size_t footprint);  // the name of an element of kCacheFootprints: "warm", "16MiB"
 
-// The element of kBetween for a run that accesses so many bytes on `threads` cores: 0 if their second-level
-// caches hold all of them, otherwise the smallest element that is not smaller than `bytes`, or the largest
-// element.
-std::size_t between_for(std::size_t bytes, int threads);
+// The element of kCacheFootprints for a run that accesses so many bytes on `threads` cores: 0 if their
+// second-level caches hold all of them, otherwise the smallest element that is not smaller than `bytes`, or
+// the largest element.
+std::size_t cache_footprint_for(std::size_t bytes, int threads);
 
 }  // namespace xflow::cost::cpu

@@ -36,8 +36,8 @@ Result<void> open_gpu(DeviceCosts& costs, const DeviceRequest& request) {
   // A run that accesses more bytes than the device's cache holds finds nothing of the previous run in it.
   const auto caches = caches_of(options.device);
   cost::gpu::GpuOptions gpu_options;
-  costs.between_for = [cache = costs.opened_gpu->cache_bytes()](std::size_t bytes) { return bytes > cache ? 2 * cache : 0; };
-  gpu_options.between = costs.between = caches ? *caches : costs.between_for(request.bytes_of_run());
+  costs.cache_footprint_for = [cache = costs.opened_gpu->cache_bytes()](std::size_t bytes) { return bytes > cache ? 2 * cache : 0; };
+  gpu_options.cache_footprint = costs.cache_footprint = caches ? *caches : costs.cache_footprint_for(request.bytes_of_run());
   costs.gpu = std::make_unique<cost::gpu::GpuDevice>(*costs.opened_gpu, gpu_options);
   return {};
 }

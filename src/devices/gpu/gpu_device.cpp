@@ -110,7 +110,7 @@ struct GpuDevice::Tensors {
     const std::size_t once = staying + turning + scratch_bytes + workspace_bytes;
     if (once > options.most_bytes) return fail(ErrorCode::unsupported, fmt::format("it needs {} MiB", once >> 20U));
     const std::size_t room = (options.most_bytes - once) / turning;
-    const std::size_t sets = std::clamp<std::size_t>(options.between / turning, 1, std::min(kMostSets, room + 1));
+    const std::size_t sets = std::clamp<std::size_t>(options.cache_footprint / turning, 1, std::min(kMostSets, room + 1));
     const std::size_t total = staying + sets * turning + scratch_bytes + workspace_bytes;
     Tensors tensors;
     XFLOW_TRY(tensors.block, Block::allocate(gpu, total));
@@ -142,15 +142,15 @@ struct GpuDevice::Tensors {
   std::vector<Launch> launches(Ready& way) const {
     std::vector<Launch> made;
     const std::size_t count = std::max<std::size_t>(kLeastLaunches, operands.size());
-    std::vector<Address> between;
+    std::vector<Address> scratch;
     Address next = scratch_begin;
     for (const std::size_t tensor : way.scratch()) {
-      between.push_back(next);
+      scratch.push_back(next);
       next = next + aligned(tensor);
     }
     for (std::size_t k = 0; k < count; ++k) {
       const std::size_t set = k % operands.size();
-      made.push_back({&way, operands[set], results[set], between, workspace});
+      made.push_back({&way, operands[set], results[set], scratch, workspace});
     }
     return made;
   }
@@ -172,7 +172,7 @@ bool computes_nothing(const KernelSpec& spec) {
 
 GpuDevice::GpuDevice(Gpu& gpu, const GpuOptions& options) : gpu_(gpu), options_(options), info_(gpu.info()) {
   if (gpu.cycle().count() > 0) info_.calibration = "cycle";
-  if (options.between > 0) info_.library += fmt::format(", {} MiB between launches", options.between >> 20U);
+  if (options.cache_footprint > 0) info_.library += fmt::format(", {} MiB between launches", options.cache_footprint >> 20U);
 }
 
 void GpuDevice::know_fastest_calibration(Nanoseconds time) {

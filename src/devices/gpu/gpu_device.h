@@ -17,7 +17,7 @@ namespace xflow::cost::gpu {
 struct GpuOptions {
   // Bytes that a run of the whole graph accesses between two launches of the same kernel. Consecutive timed
   // launches cycle through as much memory of constants and results. 0: everything stays in the cache.
-  std::size_t between = 0;
+  std::size_t cache_footprint = 0;
   std::size_t most_bytes = std::size_t{8} << 30U;  // for the tensors of one kernel
   std::size_t most_ways = 8;                       // maximum number of implementations tried per kernel
 };
