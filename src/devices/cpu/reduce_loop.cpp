@@ -21,7 +21,7 @@
 namespace xflow::cost::cpu {
 namespace {
 
-constexpr std::size_t kLanes = 32;  // independent partial results of one row, which break the dependence chain of the loop
+constexpr std::size_t kPartials = 32;  // independent partial results of one row, which break the dependence chain of the loop
 
 enum class Fold : std::uint8_t { sum, squares, maximum, minimum, product };
 
@@ -40,15 +40,15 @@ inline __attribute__((always_inline)) float join(float a, float b) {  // combine
 
 template <Fold fold>
 XFLOW_CLONES float fold_row(const float* x, std::size_t n, float start) {
-  std::array<float, kLanes> lanes;
-  lanes.fill(start);
+  std::array<float, kPartials> partials;
+  partials.fill(start);
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) lanes[k] = combine<fold>(lanes[k], x[i + k]);
+  for (; i + kPartials <= n; i += kPartials) {
+    for (std::size_t k = 0; k < kPartials; ++k) partials[k] = combine<fold>(partials[k], x[i + k]);
   }
-  for (std::size_t k = 0; i + k < n; ++k) lanes[k] = combine<fold>(lanes[k], x[i + k]);
-  float result = lanes[0];
-  for (std::size_t k = 1; k < kLanes; ++k) result = join<fold>(result, lanes[k]);
+  for (std::size_t k = 0; i + k < n; ++k) partials[k] = combine<fold>(partials[k], x[i + k]);
+  float result = partials[0];
+  for (std::size_t k = 1; k < kPartials; ++k) result = join<fold>(result, partials[k]);
   return result;
 }
 
@@ -81,14 +81,14 @@ XFLOW_CLONES void normalize_row(const float* x, float* y, std::size_t n, float m
 }
 
 XFLOW_CLONES float squares_about(const float* x, std::size_t n, float mean) {
-  std::array<float, kLanes> lanes{};
+  std::array<float, kPartials> partials{};
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (std::size_t k = 0; k < kLanes; ++k) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
+  for (; i + kPartials <= n; i += kPartials) {
+    for (std::size_t k = 0; k < kPartials; ++k) partials[k] += (x[i + k] - mean) * (x[i + k] - mean);
   }
-  for (std::size_t k = 0; i + k < n; ++k) lanes[k] += (x[i + k] - mean) * (x[i + k] - mean);
+  for (std::size_t k = 0; i + k < n; ++k) partials[k] += (x[i + k] - mean) * (x[i + k] - mean);
   float sum = 0;
-  for (const float lane : lanes) sum += lane;
+  for (const float partial : partials) sum += partial;
   return sum;
 }
 
