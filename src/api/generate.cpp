@@ -87,7 +87,7 @@ Result<std::optional<GenerateOptions>> generator_job(const std::string& out) {
 
 struct GeneratorWorker::State {
   explicit State(const generator::GenerateOptions& job) : worker(job) {}
-  generator::PieceWorker worker;
+  generator::TaskWorker worker;
 };
 
 GeneratorWorker::GeneratorWorker(std::unique_ptr<State> state) : state_(std::move(state)) {}

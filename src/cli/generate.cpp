@@ -61,7 +61,7 @@ Result<std::optional<GenerateSummary>> generate_here_or_there(const GenerateOpti
     return std::optional(summary);
   }
   XFLOW_TRY(GeneratorWorker worker, GeneratorWorker::make(options));
-  XFLOW_TRY(const auto workers, join_processes([&worker](const std::string& piece) { return worker.run(piece); }));
+  XFLOW_TRY(const auto workers, join_processes([&worker](const std::string& task) { return worker.run(task); }));
   if (!workers) return std::optional<GenerateSummary>();
   XFLOW_TRY(const GenerateSummary summary, generate(options, workers.get()));
   return std::optional(summary);

@@ -51,14 +51,14 @@ TEST(Generate, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(generate(options).error().message, "jobs must be at least 1");
 }
 
-// Does every piece in this thread, and counts them.
+// Does every task in this thread, and counts them.
 class CountingWorkers final : public GeneratorWorkers {
  public:
   explicit CountingWorkers(const GenerateOptions& options) : worker_(*GeneratorWorker::make(options)) {}
-  Result<void> run(const std::vector<std::string>& pieces, const GeneratorTask& /*work*/,
+  Result<void> run(const std::vector<std::string>& tasks, const GeneratorTask& /*work*/,
                    const std::function<Result<void>(std::size_t, std::string)>& done) override {
-    for (std::size_t k = 0; k < pieces.size(); ++k) {
-      XFLOW_TRY(std::string result, worker_.run(pieces[k]));
+    for (std::size_t k = 0; k < tasks.size(); ++k) {
+      XFLOW_TRY(std::string result, worker_.run(tasks[k]));
       XFLOW_CHECK(done(k, std::move(result)));
       ++count;
     }

@@ -64,14 +64,14 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  Result<std::map<std::size_t, std::string>> run(const std::vector<std::string>& pieces) {
+  Result<std::map<std::size_t, std::string>> run(const std::vector<std::string>& tasks) {
     std::map<std::size_t, std::string> results;
     const GeneratorTask unused = [](const std::string&) -> Result<std::string> {
       return fail(ErrorCode::internal, "the first process works");
     };
-    XFLOW_CHECK(processes_->run(pieces, unused, [&](std::size_t piece, std::string result) -> Result<void> {
-      if (!results.emplace(piece, std::move(result)).second) return fail(ErrorCode::internal, "done twice");
-      if (results.at(piece) == "refuse") return fail(ErrorCode::io, "refused");
+    XFLOW_CHECK(processes_->run(tasks, unused, [&](std::size_t task, std::string result) -> Result<void> {
+      if (!results.emplace(task, std::move(result)).second) return fail(ErrorCode::internal, "done twice");
+      if (results.at(task) == "refuse") return fail(ErrorCode::io, "refused");
       return {};
     }));
     return results;
@@ -83,55 +83,55 @@ class Job {
   std::unique_ptr<Processes> processes_;
 };
 
-Result<std::string> echo(const std::string& piece) { return piece; }
+Result<std::string> echo(const std::string& task) { return task; }
 
 std::vector<std::string> numbered(std::size_t count) {
-  std::vector<std::string> pieces;
-  for (std::size_t k = 0; k < count; ++k) pieces.push_back(fmt::format("piece {}", k));
-  return pieces;
+  std::vector<std::string> tasks;
+  for (std::size_t k = 0; k < count; ++k) tasks.push_back(fmt::format("task {}", k));
+  return tasks;
 }
 
-TEST(Processes, DoEveryPieceOnce) {
+TEST(Processes, DoEveryTaskOnce) {
   for (const std::size_t others : {1, 3}) {
     Job job(others, echo);
     for (const std::size_t count : {50, 2, 1, 0}) {
-      const std::vector<std::string> pieces = numbered(count);
-      const auto results = job.run(pieces);
+      const std::vector<std::string> tasks = numbered(count);
+      const auto results = job.run(tasks);
       ASSERT_TRUE(results.has_value()) << results.error().text();
       ASSERT_EQ(results->size(), count);
-      for (const auto& [k, result] : *results) EXPECT_EQ(result, pieces[k]);
+      for (const auto& [k, result] : *results) EXPECT_EQ(result, tasks[k]);
     }
   }
 }
 
 TEST(Processes, TakeAndGiveTextsOfAnyCharacters) {
   Job job(2, echo);
-  const std::vector<std::string> pieces = {"", "s", std::string("a\0b\n", 4), std::string(100000, 'x')};
-  const auto results = job.run(pieces);
+  const std::vector<std::string> tasks = {"", "s", std::string("a\0b\n", 4), std::string(100000, 'x')};
+  const auto results = job.run(tasks);
   ASSERT_TRUE(results.has_value()) << results.error().text();
-  for (const auto& [k, result] : *results) EXPECT_EQ(result, pieces[k]);
+  for (const auto& [k, result] : *results) EXPECT_EQ(result, tasks[k]);
 }
 
 TEST(Processes, GoOnWhileOneIsBusy) {
-  constexpr std::size_t kPieces = 20;
+  constexpr std::size_t kTasks = 20;
   std::atomic<std::size_t> ended = 0;
-  Job job(2, [&](const std::string& piece) -> Result<std::string> {
-    if (piece == "piece 0")
-      while (ended != kPieces - 1) std::this_thread::yield();
+  Job job(2, [&](const std::string& task) -> Result<std::string> {
+    if (task == "task 0")
+      while (ended != kTasks - 1) std::this_thread::yield();
     ++ended;
-    return piece;
+    return task;
   });
-  const auto results = job.run(numbered(kPieces));
+  const auto results = job.run(numbered(kTasks));
   ASSERT_TRUE(results.has_value()) << results.error().text();
-  EXPECT_EQ(results->size(), kPieces);
+  EXPECT_EQ(results->size(), kTasks);
 }
 
 TEST(Processes, EndAtTheFirstError) {
   std::atomic<int> count = 0;
-  Job job(2, [&](const std::string& piece) -> Result<std::string> {
+  Job job(2, [&](const std::string& task) -> Result<std::string> {
     ++count;
-    if (piece == "piece 3") return fail(ErrorCode::io, "cannot write: no space", "work/graphs-0-3");
-    return piece;
+    if (task == "task 3") return fail(ErrorCode::io, "cannot write: no space", "work/graphs-0-3");
+    return task;
   });
   const auto results = job.run(numbered(1000));
   ASSERT_FALSE(results.has_value());

@@ -21,7 +21,7 @@ MpiPlace mpi_place();
 
 // Joins the processes that mpirun started; there must be several. The first process gets the workers, which
 // are the other processes; they end when the returned object is destroyed. In the other processes the call
-// does pieces of `work` until the first process has no more, and returns nothing. Call it once per process.
+// does tasks of `work` until the first process has no more, and returns nothing. Call it once per process.
 // Errors are returned in the first process only; the other processes return nothing. Error::unsupported if
 // this build has no MPI, or another MPI than that mpirun: every process would do the whole job.
 Result<std::unique_ptr<GeneratorWorkers>> join_processes(const GeneratorTask& work);

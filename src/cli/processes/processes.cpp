@@ -8,7 +8,7 @@ namespace xflow::cli {
 namespace {
 
 // The first character of a message is its kind.
-constexpr char kPiece = 'p';
+constexpr char kTask = 'p';
 constexpr char kStop = 's';
 constexpr char kDone = 'd';
 constexpr char kFailed = 'f';  // the code as a character, the place, a character 0, the message
@@ -26,10 +26,10 @@ Result<std::string> answered(const std::string& text) {
   return fail(static_cast<ErrorCode>(text[1]), text.substr(end + 1), text.substr(2, end - 2));
 }
 
-// Does a piece and turns exceptions into errors, because the first process waits for an answer.
-Result<std::string> do_piece(const GeneratorTask& work, const std::string& piece) {
+// Does a task and turns exceptions into errors, because the first process waits for an answer.
+Result<std::string> do_task(const GeneratorTask& work, const std::string& task) {
   try {
-    return work(piece);
+    return work(task);
   } catch (const std::exception& e) {  // thrown by the standard library: out of memory
     return fail(ErrorCode::limit, e.what());
   }
@@ -41,26 +41,26 @@ Processes::~Processes() {
   for (std::size_t process = 1; process <= messages_->others(); ++process) messages_->send(process, std::string(1, kStop));
 }
 
-Result<void> Processes::run(const std::vector<std::string>& pieces, const GeneratorTask& /*work*/,
-                            const std::function<Result<void>(std::size_t piece, std::string result)>& done) {
-  std::vector<std::size_t> piece_of(messages_->others() + 1);  // by process
+Result<void> Processes::run(const std::vector<std::string>& tasks, const GeneratorTask& /*work*/,
+                            const std::function<Result<void>(std::size_t task, std::string result)>& done) {
+  std::vector<std::size_t> task_of(messages_->others() + 1);  // by process
   std::size_t next = 0;
   const auto hand_out = [&](std::size_t process) {
-    piece_of[process] = next;
-    messages_->send(process, kPiece + pieces[next++]);
+    task_of[process] = next;
+    messages_->send(process, kTask + tasks[next++]);
   };
-  while (next < pieces.size() && next < messages_->others()) hand_out(next + 1);
+  while (next < tasks.size() && next < messages_->others()) hand_out(next + 1);
   Result<void> outcome;
   for (std::size_t under_way = next; under_way != 0; --under_way) {
     const Messages::Message message = messages_->receive();
-    const std::size_t piece = piece_of[message.process];
+    const std::size_t task = task_of[message.process];
     if (!outcome) continue;
     Result<std::string> result = answered(message.text);
-    if (result && next < pieces.size()) {
+    if (result && next < tasks.size()) {
       hand_out(message.process);
       ++under_way;
     }
-    outcome = result ? done(piece, *std::move(result)) : Result<void>(fail(std::move(result).error()));
+    outcome = result ? done(task, *std::move(result)) : Result<void>(fail(std::move(result).error()));
   }
   return outcome;
 }
@@ -69,7 +69,7 @@ void serve(Messages& messages, const GeneratorTask& work) {
   for (;;) {
     const std::string text = messages.receive().text;
     if (text.starts_with(kStop)) return;
-    messages.send(0, answer(do_piece(work, text.substr(1))));
+    messages.send(0, answer(do_task(work, text.substr(1))));
   }
 }
 

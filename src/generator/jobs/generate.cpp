@@ -13,7 +13,7 @@
 
 #include "src/generator/jobs/job_files.h"
 #include "src/generator/jobs/step_times.h"
-#include "src/generator/rules/collect_pieces.h"
+#include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/minimize.h"
 #include "src/generator/rules/shapes.h"
 #include "src/verifier/proof/prove_rules.h"
@@ -24,26 +24,26 @@ namespace {
 using nlohmann::ordered_json;
 
 // Runs the tasks whose files do not exist yet.
-Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, PieceWorker& worker,
-                         const std::string& what, const std::vector<std::pair<std::string, std::string>>& pieces) {
+Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, TaskWorker& worker,
+                         const std::string& what, const std::vector<std::pair<std::string, std::string>>& tasks) {
   std::vector<std::string> missing;
-  for (const auto& [piece, file] : pieces)
-    if (!checkpoint.has(file)) missing.push_back(piece);
-  std::size_t count = pieces.size() - missing.size();
+  for (const auto& [task, file] : tasks)
+    if (!checkpoint.has(file)) missing.push_back(task);
+  std::size_t count = tasks.size() - missing.size();
   return workers.run(
-      missing, [&](const std::string& piece) { return worker.run(piece); },
+      missing, [&](const std::string& task) { return worker.run(task); },
       [&](std::size_t, const std::string&) -> Result<void> {
         ++count;
-        if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, pieces.size()));
+        if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, tasks.size()));
         return {};
       });
 }
 
 // Asks the workers. Answer k belongs to question k.
-Result<std::vector<std::string>> answers(Workers& workers, PieceWorker& worker, const std::vector<std::string>& questions) {
+Result<std::vector<std::string>> answers(Workers& workers, TaskWorker& worker, const std::vector<std::string>& questions) {
   std::vector<std::string> result(questions.size());
   XFLOW_CHECK(workers.run(
-      questions, [&](const std::string& piece) { return worker.run(piece); },
+      questions, [&](const std::string& task) { return worker.run(task); },
       [&](std::size_t k, std::string answer) -> Result<void> {
         result[k] = std::move(answer);
         return {};
@@ -60,13 +60,13 @@ std::size_t end_of_batch(std::size_t begin) {
 }
 
 // The triage of candidates `begin` to `end` by several workers; nothing with a single worker.
-Result<std::optional<std::string>> triages_of(Workers& workers, PieceWorker& worker, const RuleCollector& collector, std::size_t signature,
+Result<std::optional<std::string>> triages_of(Workers& workers, TaskWorker& worker, const RuleCollector& collector, std::size_t signature,
                                               std::size_t ranges, std::size_t begin, std::size_t end) {
   if (workers.width() <= 1) return std::optional<std::string>();
-  const std::vector<pieces::RuleText> rules = collector.texts();
+  const std::vector<tasks::RuleText> rules = collector.texts();
   const std::size_t size = std::clamp<std::size_t>((end - begin) / (4 * workers.width()), 16, 512);
   std::vector<std::string> questions;
-  for (std::size_t k = begin; k < end; k += size) questions.push_back(pieces::triage(signature, ranges, k, std::min(k + size, end), rules));
+  for (std::size_t k = begin; k < end; k += size) questions.push_back(tasks::triage(signature, ranges, k, std::min(k + size, end), rules));
   XFLOW_TRY(const std::vector<std::string> found, answers(workers, worker, questions));
   return std::optional<std::string>(fmt::format("{}", fmt::join(found, "")));
 }
@@ -211,10 +211,10 @@ class Job {
     std::uint64_t without_value = 0;
   };
   Result<Enumerated> enumerate_graphs(std::size_t u) {
-    std::vector<std::pair<std::string, std::string>> pieces;
-    pieces.reserve(kParts);
-    for (std::size_t part = 0; part < kParts; ++part) pieces.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, fmt::format("{}: graphs", name(signatures_[u].kind())), pieces));
+    std::vector<std::pair<std::string, std::string>> tasks;
+    tasks.reserve(kParts);
+    for (std::size_t part = 0; part < kParts; ++part) tasks.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, fmt::format("{}: graphs", name(signatures_[u].kind())), tasks));
     Enumerated result;
     result.raw.resize(options_.max_operators + 1);
     result.plain.resize(options_.max_operators + 1);
@@ -233,10 +233,10 @@ class Job {
   Result<void> group(std::size_t u, const Enumerated& graphs) {
     const std::string kind = name(signatures_[u].kind());
     const std::size_t ranges = ranges_of(options_, graphs.records);
-    std::vector<std::pair<std::string, std::string>> pieces;
-    pieces.reserve(ranges);
-    for (std::size_t r = 0; r < ranges; ++r) pieces.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints", pieces));
+    std::vector<std::pair<std::string, std::string>> tasks;
+    tasks.reserve(ranges);
+    for (std::size_t r = 0; r < ranges; ++r) tasks.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints", tasks));
     ranges_.push_back(ranges);
     XFLOW_TRY(Grouped grouped, read_candidates(options_, checkpoint_, signatures_[u], u, ranges));
     ordered_json part;
@@ -338,7 +338,7 @@ class Job {
   Workers& workers_;
   const std::vector<GraphSignature> signatures_;
   const Checkpoint& checkpoint_;
-  PieceWorker worker_;
+  TaskWorker worker_;
   StepTimes times_;
   GenerateSummary summary_;
   ordered_json report_;

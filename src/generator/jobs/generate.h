@@ -60,20 +60,20 @@ Result<GenerateSummary> generate(const GenerateOptions& options, Workers& worker
 
 // Runs tasks of a job, in threads of this process, or in another process with the same options and an OUT
 // folder that both processes see. Caches what tasks computed for later tasks.
-class PieceWorker {
+class TaskWorker {
  public:
-  explicit PieceWorker(const GenerateOptions& options);
-  ~PieceWorker();
-  PieceWorker(const PieceWorker&) = delete;
-  PieceWorker& operator=(const PieceWorker&) = delete;
+  explicit TaskWorker(const GenerateOptions& options);
+  ~TaskWorker();
+  TaskWorker(const TaskWorker&) = delete;
+  TaskWorker& operator=(const TaskWorker&) = delete;
   // May be called by several threads at once.
-  Result<std::string> run(const std::string& piece);
+  Result<std::string> run(const std::string& task);
   // Clears the cache. No task may be running.
   void forget();
 
  private:
   struct Tools;
-  Result<std::string> run(const std::string& piece, Tools& tools) const;
+  Result<std::string> run(const std::string& task, Tools& tools) const;
 
   GenerateOptions options_;
   std::shared_ptr<PlanCache> plans_;  // shared by all threads

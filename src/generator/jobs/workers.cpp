@@ -8,8 +8,8 @@
 
 namespace xflow::generator {
 
-Result<void> Threads::run(const std::vector<std::string>& pieces, const Piece& work,
-                          const std::function<Result<void>(std::size_t piece, std::string result)>& done) {
+Result<void> Threads::run(const std::vector<std::string>& tasks, const GeneratorTask& work,
+                          const std::function<Result<void>(std::size_t task, std::string result)>& done) {
   std::mutex mutex;
   std::condition_variable ready;
   std::deque<std::pair<std::size_t, Result<std::string>>> results;
@@ -20,10 +20,10 @@ Result<void> Threads::run(const std::vector<std::string>& pieces, const Piece& w
       std::size_t k = 0;
       {
         const std::lock_guard lock(mutex);
-        if (stop || next == pieces.size()) return;
+        if (stop || next == tasks.size()) return;
         k = next++;
       }
-      Result<std::string> result = work(pieces[k]);
+      Result<std::string> result = work(tasks[k]);
       const std::lock_guard lock(mutex);
       results.emplace_back(k, std::move(result));
       ready.notify_one();
@@ -33,7 +33,7 @@ Result<void> Threads::run(const std::vector<std::string>& pieces, const Piece& w
   threads.reserve(static_cast<std::size_t>(jobs_));
   for (int k = 0; k < jobs_; ++k) threads.emplace_back(thread);
   Result<void> outcome;
-  for (std::size_t count = 0; count < pieces.size() && outcome; ++count) {
+  for (std::size_t count = 0; count < tasks.size() && outcome; ++count) {
     std::unique_lock lock(mutex);
     ready.wait(lock, [&] { return !results.empty(); });
     auto [k, result] = std::move(results.front());

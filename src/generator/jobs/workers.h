@@ -10,15 +10,14 @@
 
 namespace xflow::generator {
 
-using Piece = GeneratorTask;
 using Workers = GeneratorWorkers;
 
 // Runs tasks in `jobs` threads.
 class Threads final : public Workers {
  public:
   explicit Threads(int jobs) : jobs_(jobs) {}
-  Result<void> run(const std::vector<std::string>& pieces, const Piece& work,
-                   const std::function<Result<void>(std::size_t piece, std::string result)>& done) override;
+  Result<void> run(const std::vector<std::string>& tasks, const GeneratorTask& work,
+                   const std::function<Result<void>(std::size_t task, std::string result)>& done) override;
   std::size_t width() const override { return static_cast<std::size_t>(jobs_); }
   int threads() const override { return jobs_; }
 

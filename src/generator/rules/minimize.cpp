@@ -32,12 +32,12 @@ std::vector<std::size_t> RuleCollector::unproved_rules() const {
   return numbers;
 }
 
-std::vector<pieces::RuleText> RuleCollector::texts() const {
-  std::map<std::size_t, pieces::RuleText> by_number;
+std::vector<tasks::RuleText> RuleCollector::texts() const {
+  std::map<std::size_t, tasks::RuleText> by_number;
   for (const KeptRule& k : kept_)
     if (k.needed) by_number[k.number] = {rules::print(k.rule), true, deriver_.is_special(k.number)};
   for (const Open& o : open_) by_number[o.number] = {o.text, false, false};
-  std::vector<pieces::RuleText> result;
+  std::vector<tasks::RuleText> result;
   result.reserve(by_number.size());
   for (auto& [number, text] : by_number) result.push_back(std::move(text));
   return result;
@@ -103,10 +103,10 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
     if (width_ > 1) {
       std::vector<std::string> questions;
       questions.reserve(group.size());
-      for (const RuleCandidate* c : group) questions.push_back(pieces::forms(signature_number, *c));
+      for (const RuleCandidate* c : group) questions.push_back(tasks::forms(signature_number, *c));
       XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
       for (std::size_t k = 0; k < group.size(); ++k) {
-        XFLOW_TRY(forms[k], pieces::forms_of(answers[k]));
+        XFLOW_TRY(forms[k], tasks::forms_of(answers[k]));
       }
     }
     proving_ += Clock::now() - start;
@@ -244,7 +244,7 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
   for (KeptRule& k : kept_) {
     if (!k.needed || k.proved) continue;
     wanted.push_back(&k);
-    questions.push_back(pieces::prove(k.rule));
+    questions.push_back(tasks::prove(k.rule));
   }
   XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
   for (std::size_t n = 0; n < wanted.size(); ++n) {
@@ -256,7 +256,7 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
     for (std::size_t variant = k.variant; variant < forms.size() && !k.proved; ++variant) {
       FullProof proof;
       if (variant == k.variant && !answers[n].empty()) {
-        XFLOW_TRY(proof, pieces::proof_of(answers[n]));
+        XFLOW_TRY(proof, tasks::proof_of(answers[n]));
       } else if (variant == k.variant) {
         proof = prove_fully(k.rule, options_);  // k.rule has the guards on values that were found
       } else {
@@ -303,7 +303,7 @@ Result<void> RuleCollector::direct(const std::function<const GraphSignature&(con
     if (!k.gain.backwards || k.pair) continue;
     wanted.push_back(&k);
     // The reverse rule holds for the same sizes.
-    questions.push_back(pieces::first(k.signature, reversed(k), k.name + "-back", !k.equal.empty()));
+    questions.push_back(tasks::first(k.signature, reversed(k), k.name + "-back", !k.equal.empty()));
   }
   if (width_ <= 1) {
     for (KeptRule* const k : wanted) k->back = first_proved(signature_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
@@ -311,7 +311,7 @@ Result<void> RuleCollector::direct(const std::function<const GraphSignature&(con
   }
   XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
   for (std::size_t n = 0; n < wanted.size(); ++n) {
-    XFLOW_TRY(wanted[n]->back, pieces::rule_of(answers[n]));
+    XFLOW_TRY(wanted[n]->back, tasks::rule_of(answers[n]));
   }
   return {};
 }
@@ -363,7 +363,7 @@ std::string RuleCollector::save() const {
                              {"signature", k.signature},
                              {"variant", k.variant},
                              {"equal", k.equal},
-                             {"candidate", pieces::to_text(k.candidate)}});
+                             {"candidate", tasks::to_text(k.candidate)}});
   }
   add_open(SIZE_MAX);
   return json.dump();
@@ -390,7 +390,7 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Gr
       }
       KeptRule k;
       k.signature = r.at("signature").get<std::size_t>();
-      XFLOW_TRY(k.candidate, pieces::candidate_of(r.at("candidate").get<std::string>()));
+      XFLOW_TRY(k.candidate, tasks::candidate_of(r.at("candidate").get<std::string>()));
       k.name = r.at("name").get<std::string>();
       k.variant = r.at("variant").get<std::size_t>();
       XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));

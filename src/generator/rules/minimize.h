@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/generator/enumerate/candidates.h"
-#include "src/generator/rules/collect_pieces.h"
+#include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/derive.h"
 #include "src/generator/rules/gain.h"
 #include "src/generator/rules/shapes.h"
@@ -52,8 +52,8 @@ struct MinimizeCounts {
 
 class RuleCollector {
  public:
-  // Answers the questions of collect_pieces.h; result k answers question k.
-  using Ask = std::function<Result<std::vector<std::string>>(const std::vector<std::string>& pieces)>;
+  // Answers the questions of collect_tasks.h; result k answers question k.
+  using Ask = std::function<Result<std::vector<std::string>>(const std::vector<std::string>& tasks)>;
 
   RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
   // Sends tasks to `ask`, `width` at a time. With a width of 1 nothing is sent. Changes no result.
@@ -74,7 +74,7 @@ class RuleCollector {
   Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates,
                        std::optional<std::string> triages = std::nullopt);
   // The rules that candidates are triaged with.
-  std::vector<pieces::RuleText> texts() const;
+  std::vector<tasks::RuleText> texts() const;
   // Removes rules that the others derive, in the reverse order of keeping: from the largest on.
   void eliminate();
   // Proves the needed rules for all ranks, and drops guards that they do not need. Returns false if a rule

@@ -39,7 +39,7 @@ class MpiMessages final : public Messages {
     MPI_Send(text.data(), static_cast<int>(text.size()), MPI_CHAR, static_cast<int>(process), 0, MPI_COMM_WORLD);
   }
 
-  // Polls with sleeps, because a blocking MPI call keeps a core busy and pieces take seconds.
+  // Polls with sleeps, because a blocking MPI call keeps a core busy and tasks take seconds.
   Message receive() override {
     using std::chrono::microseconds;
     MPI_Status status;

@@ -1,4 +1,4 @@
-#include "src/generator/rules/collect_pieces.h"
+#include "src/generator/rules/collect_tasks.h"
 
 #include <gtest/gtest.h>
 
@@ -96,42 +96,42 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
   for (std::size_t k = 0; k < list.size(); ++k) EXPECT_EQ(again[k], list[k]);
 }
 
-TEST(CollectPieces, AreTheSameAsTexts) {
+TEST(CollectTasks, AreTheSameAsTexts) {
   const std::vector<GraphSignature> signatures = small_signatures();
   const RuleCandidate c = relu_of_columns(signatures[0]);
-  EXPECT_EQ(pieces::candidate_of(pieces::to_text(c)).value(), c);
+  EXPECT_EQ(tasks::candidate_of(tasks::to_text(c)).value(), c);
   CollectWorker worker = worker_of(signatures);
-  const auto forms = pieces::forms_of(worker.run(pieces::forms(0, c)).value()).value();
+  const auto forms = tasks::forms_of(worker.run(tasks::forms(0, c)).value()).value();
   const std::vector<TriedForm> here = try_forms(signatures[0], c, {});
   ASSERT_EQ(forms.size(), here.size());
   EXPECT_EQ(forms.back().verdict, verifier::Verdict::proved);
   EXPECT_EQ(forms.back().variant, here.back().variant);
   EXPECT_EQ(forms.back().why, here.back().why);
 
-  const auto first = pieces::rule_of(worker.run(pieces::first(0, c, "relu-of-columns", false)).value()).value();
+  const auto first = tasks::rule_of(worker.run(tasks::first(0, c, "relu-of-columns", false)).value()).value();
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->name, "relu-of-columns");
   EXPECT_EQ(rules::print(*first), rules::print(*first_proved(signatures[0], c, "relu-of-columns", false, {})));
 
   const rules::Rule redundant =
       rule("rule r\n  source\n    y = relu(add(x, z))\n  target\n    y = relu(add(z, x))\n  where dims(x) = dims(z)\n");
-  const auto proof = pieces::proof_of(worker.run(pieces::prove(redundant)).value()).value();
+  const auto proof = tasks::proof_of(worker.run(tasks::prove(redundant)).value()).value();
   EXPECT_EQ(proof.verdict, verifier::Verdict::proved);
   ASSERT_TRUE(proof.rule.has_value());
   EXPECT_TRUE(proof.rule->guards.empty()) << rules::print(*proof.rule);  // none is needed
   const rules::Rule wrong = rule("rule r\n  source\n    y = relu(x)\n  target\n    y = add(x, x)\n");
-  const auto refuted = pieces::proof_of(worker.run(pieces::prove(wrong)).value()).value();
+  const auto refuted = tasks::proof_of(worker.run(tasks::prove(wrong)).value()).value();
   EXPECT_EQ(refuted.verdict, verifier::Verdict::refuted);
   EXPECT_FALSE(refuted.rule.has_value());
   EXPECT_NE(refuted.why, "");
 }
 
-TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
+TEST(CollectTasks, LookWithTheRulesThatTheyAreGiven) {
   const std::vector<GraphSignature> signatures = small_signatures();
   const CandidateList candidates = candidates_of(signatures[0]);
   CollectWorker worker = worker_of(signatures);
-  const auto triaged = [&](const std::vector<pieces::RuleText>& rules) {
-    return worker.run(pieces::triage(0, 1, 0, candidates.size(), rules)).value();
+  const auto triaged = [&](const std::vector<tasks::RuleText>& rules) {
+    return worker.run(tasks::triage(0, 1, 0, candidates.size(), rules)).value();
   };
   EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
   const std::string text = "rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
@@ -145,15 +145,15 @@ TEST(CollectPieces, LookWithTheRulesThatTheyAreGiven) {
   EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
 }
 
-TEST(CollectPieces, SayWhatTheyDoNotKnow) {
+TEST(CollectTasks, SayWhatTheyDoNotKnow) {
   const std::vector<GraphSignature> signatures = small_signatures();
   CollectWorker worker = worker_of(signatures);
   EXPECT_EQ(worker.run("dance 0").error().text(), "no task 'dance'");
   EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no task 'forms'");
-  EXPECT_EQ(worker.run(pieces::triage(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
+  EXPECT_EQ(worker.run(tasks::triage(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
   EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
-  EXPECT_FALSE(pieces::forms_of("[[1]]").has_value());
-  EXPECT_FALSE(pieces::proof_of("").has_value());
+  EXPECT_FALSE(tasks::forms_of("[[1]]").has_value());
+  EXPECT_FALSE(tasks::proof_of("").has_value());
 }
 
 // Of numbers of one magnitude x * (z + x * x) seems to have the sign of x.

@@ -1,4 +1,4 @@
-#include "src/generator/rules/collect_pieces.h"
+#include "src/generator/rules/collect_tasks.h"
 
 #include <fmt/format.h>
 
@@ -173,7 +173,7 @@ std::optional<rules::Rule> first_proved(const GraphSignature& signature, const R
   return std::nullopt;
 }
 
-namespace pieces {
+namespace tasks {
 
 std::string to_text(const RuleCandidate& candidate) {
   return ordered_json({{"source", to_json(candidate.source)}, {"target", to_json(candidate.target)}}).dump();
@@ -222,17 +222,17 @@ Result<std::optional<rules::Rule>> rule_of(const std::string& answer) {
   return std::optional<rules::Rule>(std::move(rule));
 }
 
-}  // namespace pieces
+}  // namespace tasks
 
 CollectWorker::CollectWorker(std::span<const GraphSignature> signatures, const DeriveLimits& limits, const verifier::Options& options,
                              CandidatesOf candidates_of)
     : signatures_(signatures), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
 CollectWorker::~CollectWorker() = default;
 
-Result<std::string> CollectWorker::run(const std::string& piece) {
-  const std::size_t line = piece.find('\n');
-  std::istringstream words(piece.substr(0, line));
-  const std::string payload = line == std::string::npos ? std::string() : piece.substr(line + 1);
+Result<std::string> CollectWorker::run(const std::string& task) {
+  const std::size_t line = task.find('\n');
+  std::istringstream words(task.substr(0, line));
+  const std::string payload = line == std::string::npos ? std::string() : task.substr(line + 1);
   std::string kind;
   std::size_t signature = 0;
   words >> kind;
@@ -241,7 +241,7 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
     const FullProof proof = prove_fully(rule, options_);
     return ordered_json({static_cast<int>(proof.verdict), proof.why, proof.rule ? rules::print(*proof.rule) : std::string()}).dump();
   }
-  if (!pieces::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
+  if (!tasks::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   words >> signature;
   if (!words || signature >= signatures_.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   if (kind == "triage") {
@@ -251,7 +251,7 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
     words >> ranges >> begin >> end;
     return triage(signature, ranges, begin, end, payload);
   }
-  XFLOW_TRY(const RuleCandidate candidate, pieces::candidate_of(payload));
+  XFLOW_TRY(const RuleCandidate candidate, tasks::candidate_of(payload));
   if (kind == "first") {
     std::string name;
     int with_equal = 0;
@@ -268,8 +268,8 @@ Result<std::string> CollectWorker::run(const std::string& piece) {
 Result<void> CollectWorker::follow(const std::string& rules) {
   if (deriver_ && rules == followed_) return {};
   followed_.clear();
-  XFLOW_TRY(const std::vector<pieces::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
-              std::vector<pieces::RuleText> texts;
+  XFLOW_TRY(const std::vector<tasks::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
+              std::vector<tasks::RuleText> texts;
               for (const ordered_json& r : json) texts.push_back({r.at(0).get<std::string>(), r.at(1).get<bool>(), r.at(2).get<bool>()});
               return texts;
             }));

@@ -8,7 +8,7 @@
 
 #include "src/generator/jobs/generate.h"
 #include "src/generator/jobs/job_files.h"
-#include "src/generator/rules/collect_pieces.h"
+#include "src/generator/rules/collect_tasks.h"
 
 namespace xflow::generator {
 namespace {
@@ -31,7 +31,7 @@ void give_memory_back() {
 }  // namespace
 
 // The tools of one thread, kept for its next tasks.
-struct PieceWorker::Tools {
+struct TaskWorker::Tools {
   std::vector<GraphSignature> signatures;
   std::size_t signature = 0;  // signature of the finder
   std::unique_ptr<Candidates> finder;
@@ -39,10 +39,10 @@ struct PieceWorker::Tools {
   std::unique_ptr<CollectWorker> collector;
 };
 
-PieceWorker::PieceWorker(const GenerateOptions& options) : options_(options), plans_(std::make_shared<PlanCache>()) {}
-PieceWorker::~PieceWorker() = default;
+TaskWorker::TaskWorker(const GenerateOptions& options) : options_(options), plans_(std::make_shared<PlanCache>()) {}
+TaskWorker::~TaskWorker() = default;
 
-Result<std::string> PieceWorker::run(const std::string& piece) {
+Result<std::string> TaskWorker::run(const std::string& task) {
   std::unique_ptr<Tools> tools;
   {
     const std::lock_guard lock(mutex_);
@@ -56,22 +56,22 @@ Result<std::string> PieceWorker::run(const std::string& piece) {
     XFLOW_TRY(tools->signatures, signatures_of(options_));
     for (GraphSignature& u : tools->signatures) u.share_plans(plans_);
   }
-  Result<std::string> result = run(piece, *tools);
+  Result<std::string> result = run(task, *tools);
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(tools));
   return result;
 }
 
-void PieceWorker::forget() {
+void TaskWorker::forget() {
   const std::lock_guard lock(mutex_);
   idle_.clear();
   plans_->clear();
   give_memory_back();
 }
 
-Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) const {
+Result<std::string> TaskWorker::run(const std::string& task, Tools& tools) const {
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_.out), identity(options_)));
-  std::istringstream words(piece.substr(0, piece.find('\n')));
+  std::istringstream words(task.substr(0, task.find('\n')));
   std::string kind;
   std::size_t signature = 0;
   std::size_t number = 0;
@@ -84,7 +84,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     plans_->clear();
     give_memory_back();
   };
-  if (pieces::is_one(kind)) {
+  if (tasks::is_one(kind)) {
     drop_finder();
     if (!tools.collector)
       tools.collector = std::make_unique<CollectWorker>(
@@ -93,10 +93,10 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
             XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.signatures[u], u, ranges));
             return std::move(grouped.candidates);
           });
-    return tools.collector->run(piece);
+    return tools.collector->run(task);
   }
   words >> signature >> number;
-  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", piece));
+  if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", task));
   if (!tools.finder || tools.signature != signature) {
     drop_finder();
     tools.finder = std::make_unique<Candidates>(tools.signatures[signature], enumeration(options_));
@@ -107,7 +107,7 @@ Result<std::string> PieceWorker::run(const std::string& piece, Tools& tools) con
     XFLOW_CHECK(enumerate_part(checkpoint, *tools.finder, signature, number));
     return std::string();
   }
-  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no task '{}'", piece));
+  if (!(words >> count) || count == 0) return fail(ErrorCode::internal, fmt::format("no task '{}'", task));
   if (!tools.has_learned) XFLOW_CHECK(learn(options_, checkpoint, tools.signatures[signature], *tools.finder, signature));
   tools.has_learned = true;
   XFLOW_CHECK(group_range(options_, checkpoint, tools.signatures[signature], *tools.finder, signature, number, count));

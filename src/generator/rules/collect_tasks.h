@@ -69,7 +69,7 @@ std::optional<rules::Rule> first_proved(const GraphSignature& signature, const R
 
 // The same tasks as text, for questions and answers. The first word of a question is its kind: triage, forms,
 // prove or first.
-namespace pieces {
+namespace tasks {
 // `rules`: the rules of the deriver in order, proved ones and open ones. triage() asks about candidates
 // `begin` to `end` of a signature in their order.
 struct RuleText {
@@ -91,7 +91,7 @@ Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
 // Converts candidates to and from text.
 std::string to_text(const RuleCandidate& candidate);
 Result<RuleCandidate> candidate_of(const std::string& text);
-}  // namespace pieces
+}  // namespace tasks
 
 // Answers the questions. Keeps the rules of the last question, since the next question mostly has the same
 // rules.
@@ -103,7 +103,7 @@ class CollectWorker {
                 CandidatesOf candidates_of);
   ~CollectWorker();
 
-  Result<std::string> run(const std::string& piece);
+  Result<std::string> run(const std::string& task);
 
  private:
   Result<std::string> triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, const std::string& rules);
@@ -116,8 +116,8 @@ class CollectWorker {
   std::optional<std::size_t> signature_;  // signature of `candidates_`
   std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
-  std::vector<pieces::RuleText> texts_;  // rules that the deriver has
-  std::string followed_;                 // the same rules as received
+  std::vector<tasks::RuleText> texts_;  // rules that the deriver has
+  std::string followed_;                // the same rules as received
   std::vector<std::size_t> unproved_;
 };
 
