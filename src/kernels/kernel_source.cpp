@@ -282,7 +282,7 @@ class Writer {
   }
 
   // The statements that compute the elements of one tensor in memory.
-  struct Piece {
+  struct ElementCode {
     std::string places;  // statements before the threads diverge
     // The namespace of the sum that a block computes as "parts[0]"; empty if a thread computes an element.
     std::string sum_of;
@@ -299,17 +299,17 @@ class Writer {
                         SourceArgument out) {
     Function own;
     Function& function = rows_ ? row_ : own;
-    XFLOW_TRY(const Piece made, piece(function, first, k, stages, chain));
+    XFLOW_TRY(const ElementCode made, element_code(function, first, k, stages, chain));
     if (rows_) return add_to_row(made, out);
     write_function(made, own, out);
     return {};
   }
 
-  Result<Piece> piece(Function& function, ValueId first, std::size_t k, std::span<const SourceArgument> stages,
-                      std::span<const NodeId> chain) {
-    const std::string name = fmt::format("{}_{}", name_, pieces_++);
+  Result<ElementCode> element_code(Function& function, ValueId first, std::size_t k, std::span<const SourceArgument> stages,
+                                   std::span<const NodeId> chain) {
+    const std::string name = fmt::format("{}_{}", name_, functions_++);
     std::map<ValueId, std::string> elements;
-    Piece made;
+    ElementCode made;
     if (chain.empty() || !is_elementwise(first.node)) {
       const SourceText& text = texts_.at(first.node)[first.output];
       if (k == SIZE_MAX) k = text.stages.size() - 1;
@@ -350,7 +350,7 @@ class Writer {
   }
 
   // Each thread of a block computes a partial sum of element `at`; a tree reduction combines them.
-  static std::string sum_by(const Piece& made, int threads) {
+  static std::string sum_by(const ElementCode& made, int threads) {
     if (made.sum_of.empty()) return {};
     return fmt::format(
         "    XFLOW_SHARED decltype({0}::xflow_part_{1}(p, 0, 0, 1)) parts[{2}];\n"
@@ -362,7 +362,7 @@ class Writer {
   }
 
   // Writes a separate function with a block or a thread for each element.
-  void write_function(const Piece& made, Function& function, SourceArgument out) {
+  void write_function(const ElementCode& made, Function& function, SourceArgument out) {
     const std::string name = fmt::format("{}_{}", name_, source_.launches.size());
     std::string body = made.places;
     if (made.sum_of.empty()) {
@@ -387,7 +387,7 @@ class Writer {
   }
 
   // Appends to the function that computes a whole row: one number of the row, or each of its elements.
-  Result<void> add_to_row(const Piece& made, SourceArgument out) {
+  Result<void> add_to_row(const ElementCode& made, SourceArgument out) {
     const std::string to = row_.parameter(out);
     std::string body = "    {\n" + made.places;
     if (made.count == rows_->count) {
@@ -416,7 +416,7 @@ class Writer {
   std::optional<Rows> rows_;  // set if one function computes everything, a block for each row
   Function row_;
   std::string row_body_;
-  std::size_t pieces_ = 0;
+  std::size_t functions_ = 0;
   ir::Arena arena_;
   std::vector<ValueId> results_;
   std::vector<NodeId> nodes_;

@@ -18,7 +18,7 @@
 #include "src/devices/cpu/loop_kernel.h"
 #include "src/devices/cpu/pins.h"
 #include "src/devices/cpu/rotation.h"
-#include "src/kernels/piece.h"
+#include "src/kernels/small_kernel.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 
@@ -213,16 +213,16 @@ class Device final : public CpuDevice {
 
   Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) override {
     if (!seconds_left_) return {};
-    const auto piece = piece_of(spec, options_.threads);
-    if (!piece || piece->operations < kLongOperations) return {};
-    const std::string text = fmt::format("{}@{}", ops::to_string(piece->spec), name(layout));
-    auto known = pieces_.find(text);
-    if (known == pieces_.end()) {
-      const Nanoseconds time = time_of_piece(piece->spec, layout);
+    const auto small = small_kernel_of(spec, options_.threads);
+    if (!small || small->operations < kLongOperations) return {};
+    const std::string text = fmt::format("{}@{}", ops::to_string(small->spec), name(layout));
+    auto known = small_kernels_.find(text);
+    if (known == small_kernels_.end()) {
+      const Nanoseconds time = time_of_small_kernel(small->spec, layout);
       if (is_stopped()) return {};
-      known = pieces_.emplace(text, time).first;
+      known = small_kernels_.emplace(text, time).first;
     }
-    return Nanoseconds{known->second.count() / piece->share / kFasterThanItsPiece};
+    return Nanoseconds{known->second.count() / small->share / kFasterThanSmallKernel};
   }
 
   const std::function<bool()>& stop_of_kernels() const override { return ask_; }
@@ -250,9 +250,9 @@ class Device final : public CpuDevice {
   }
 
   // The time of the fastest implementation; 0 if there is none.
-  Nanoseconds time_of_piece(const ops::KernelSpec& piece, Layout layout) {
+  Nanoseconds time_of_small_kernel(const ops::KernelSpec& small, Layout layout) {
     library_->use_threads();
-    const auto kernels = build(piece, layout);
+    const auto kernels = build(small, layout);
     if (!kernels) return {};
     const Pins pins(options_.threads);
     const TimingOptions glance{.sample = {}, .round = {}, .most = {}, .least_rounds = 3, .stop = stop_};
@@ -260,8 +260,8 @@ class Device final : public CpuDevice {
     return std::ranges::min(times, {}, &KernelCost::median).median;
   }
 
-  static constexpr double kLongOperations = 2e9;    // at least a second on a slow machine, by a slow kernel
-  static constexpr double kFasterThanItsPiece = 2;  // safety margin of the lower bound
+  static constexpr double kLongOperations = 2e9;       // at least a second on a slow machine, by a slow kernel
+  static constexpr double kFasterThanSmallKernel = 2;  // safety margin of the lower bound
   // Launches that timing needs: a warm-up, one that determines the sample size, and three rounds.
   static constexpr double kLeastLaunches = 5;
   static constexpr std::size_t kMostPostOperations = 8;
@@ -427,7 +427,7 @@ class Device final : public CpuDevice {
   Nanoseconds fastest_calibration_ = kNever;
   std::optional<Nanoseconds> launch_;
   std::optional<Nanoseconds> between_others_;
-  std::map<std::string, Nanoseconds> pieces_;  // times by text and layout
+  std::map<std::string, Nanoseconds> small_kernels_;  // times by text and layout
   const std::function<bool()> ask_ = [this] { return is_stopped(); };
   RotationSizes rotation_;
 };

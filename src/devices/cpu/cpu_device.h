@@ -26,9 +26,9 @@ class CpuDevice : public Device {
   // Builds the kernel for `spec` with its operands in `layout`. Returns the implementations of both oneDNN
   // and the loops if both exist. Error::unsupported, "cannot run ... here: ...", if neither exists.
   virtual Result<std::vector<std::unique_ptr<CpuKernel>>> build(const ops::KernelSpec& spec, Layout layout) = 0;
-  // A lower bound of the time of one launch, for kernels that may take long. It scales the time of a piece of
-  // the kernel (piece.h) and assumes that the whole kernel runs twice as fast. 0 for all other kernels, and
-  // if the device has no time limit.
+  // A lower bound of the time of one launch, for kernels that may take long. It scales the time of a small
+  // kernel of the same kind (small_kernel.h) and assumes that the whole kernel runs twice as fast. 0 for all
+  // other kernels, and if the device has no time limit.
   virtual Nanoseconds least_time(const ops::KernelSpec& spec, Layout layout) = 0;
   // Whether this device is stopped; the argument for CpuKernel::stop_when.
   virtual const std::function<bool()>& stop_of_kernels() const = 0;

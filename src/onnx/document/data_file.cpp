@@ -23,18 +23,18 @@ bool holds_elements(std::uint32_t field) { return (field >= 4 && field <= 7) || 
 
 }  // namespace
 
-std::string DataFile::place(std::string_view message, Piece piece) {
+std::string DataFile::place(std::string_view message, Entry entry) {
   std::uint64_t offset = 0;
-  const std::pair key(piece.source.bytes.data(), piece.source.bytes.size());
-  const auto known = piece.message.empty() ? offsets_.find(key) : offsets_.end();
+  const std::pair key(entry.source.bytes.data(), entry.source.bytes.size());
+  const auto known = entry.message.empty() ? offsets_.find(key) : offsets_.end();
   if (known != offsets_.end()) {
     offset = known->second;
   } else {
     offset = (size_ + kAlignment - 1) / kAlignment * kAlignment;
-    size_ = offset + piece.size;
-    piece.offset = offset;
-    if (piece.message.empty()) offsets_.emplace(key, offset);
-    pieces_.push_back(piece);
+    size_ = offset + entry.size;
+    entry.offset = offset;
+    if (entry.message.empty()) offsets_.emplace(key, offset);
+    entries_.push_back(entry);
   }
   WireWriter writer;
   WireReader reader(message);
@@ -46,22 +46,22 @@ std::string DataFile::place(std::string_view message, Piece piece) {
   };
   external("location", location_);
   external("offset", std::to_string(offset));
-  external("length", std::to_string(piece.size));
+  external("length", std::to_string(entry.size));
   return writer.varint(14, 1).take();
 }
 
 std::string DataFile::add(std::string_view message, DataSource source) {
-  Piece piece;
-  piece.source = source;
-  piece.size = source.bytes.size();
-  return place(message, piece);
+  Entry entry;
+  entry.source = source;
+  entry.size = source.bytes.size();
+  return place(message, entry);
 }
 
 std::string DataFile::add_decoded(std::string_view message, std::uint64_t size) {
-  Piece piece;
-  piece.message = message;
-  piece.size = size;
-  return place(message, piece);
+  Entry entry;
+  entry.message = message;
+  entry.size = size;
+  return place(message, entry);
 }
 
 Result<std::uint64_t> DataFile::write(int descriptor, const std::string& path) const {
@@ -76,19 +76,19 @@ Result<std::uint64_t> DataFile::write(int descriptor, const std::string& path) c
     if (error != 0) return fail(ErrorCode::io, "cannot write: " + system_reason(error), path);
     return {};
   };
-  for (const Piece& piece : pieces_) {
-    if (piece.offset > written) XFLOW_CHECK(put(std::string_view(zeros.data(), piece.offset - written)));
+  for (const Entry& entry : entries_) {
+    if (entry.offset > written) XFLOW_CHECK(put(std::string_view(zeros.data(), entry.offset - written)));
     std::string decoded;
-    std::string_view bytes = piece.source.bytes;
-    if (!piece.message.empty()) {
-      XFLOW_TRY(const TensorView tensor, parse_tensor(piece.message));
+    std::string_view bytes = entry.source.bytes;
+    if (!entry.message.empty()) {
+      XFLOW_TRY(const TensorView tensor, parse_tensor(entry.message));
       XFLOW_TRY(bytes, raw_bytes(tensor, decoded));
-      if (bytes.size() != piece.size) return fail(ErrorCode::internal, "a decoded tensor has another size than expected", path);
+      if (bytes.size() != entry.size) return fail(ErrorCode::internal, "a decoded tensor has another size than expected", path);
     }
     while (!bytes.empty()) {
       const std::string_view block = bytes.substr(0, kMostAtOnce);
       XFLOW_CHECK(put(block));
-      if (piece.source.file != nullptr) piece.source.file->release(block);
+      if (entry.source.file != nullptr) entry.source.file->release(block);
       bytes.remove_prefix(block.size());
     }
   }

@@ -25,7 +25,7 @@ class DataFile {
  public:
   explicit DataFile(std::string location) : location_(std::move(location)) {}
 
-  bool empty() const { return pieces_.empty(); }
+  bool empty() const { return entries_.empty(); }
 
   // Adds the elements of a TensorProto and returns the TensorProto that refers to them. Equal ranges of bytes
   // are added once.
@@ -39,17 +39,17 @@ class DataFile {
   Result<std::uint64_t> write(int descriptor, const std::string& path) const;
 
  private:
-  struct Piece {
+  struct Entry {
     std::uint64_t offset = 0;
     DataSource source;
     std::string_view message;  // of a tensor that is decoded when it is written
     std::uint64_t size = 0;
   };
 
-  std::string place(std::string_view message, Piece piece);
+  std::string place(std::string_view message, Entry entry);
 
   std::string location_;
-  std::vector<Piece> pieces_;
+  std::vector<Entry> entries_;
   std::map<std::pair<const char*, std::size_t>, std::uint64_t> offsets_;
   std::uint64_t size_ = 0;
 };

@@ -1,5 +1,5 @@
 // Kernels that no launch of which can be ended are refused where they cannot be timed in the time that is left, and no others.
-#include "src/kernels/piece.h"
+#include "src/kernels/small_kernel.h"
 
 #include <fmt/format.h>
 
@@ -50,43 +50,43 @@ std::vector<KernelSpec> large() {
   return specs;
 }
 
-TEST(Piece, IsAKernelOfTheSameKindThatTakesAMoment) {
+TEST(SmallKernel, IsAKernelOfTheSameKindThatTakesAMoment) {
   for (const KernelSpec& spec : large()) {
     SCOPED_TRACE(ops::to_string(spec));
     EXPECT_TRUE(check_shapes(spec));
     for (const int threads : {1, 4}) {
-      const auto piece = piece_of(spec, threads);
-      ASSERT_TRUE(piece);
-      EXPECT_EQ(piece->spec.family, spec.family);
-      EXPECT_EQ(piece->spec.function, spec.function);
-      const auto sound = check_shapes(piece->spec);
+      const auto small = small_kernel_of(spec, threads);
+      ASSERT_TRUE(small);
+      EXPECT_EQ(small->spec.family, spec.family);
+      EXPECT_EQ(small->spec.function, spec.function);
+      const auto sound = check_shapes(small->spec);
       EXPECT_TRUE(sound) << sound.error().text();
-      EXPECT_GT(piece->operations, 2e9);
-      EXPECT_LT(piece->share * piece->operations, threads * 5e8);
-      EXPECT_GT(piece->share * piece->operations, 1e6);
+      EXPECT_GT(small->operations, 2e9);
+      EXPECT_LT(small->share * small->operations, threads * 5e8);
+      EXPECT_GT(small->share * small->operations, 1e6);
     }
   }
 }
 
-TEST(Piece, CountsOperations) {
-  EXPECT_EQ(piece_of(square(1024))->operations, std::pow(1024.0, 3));
-  EXPECT_EQ(piece_of(product({8, 2, 3}, {3, 5}, {8, 2, 5}))->operations, 8 * 2 * 3 * 5);
-  EXPECT_EQ(piece_of(product({3}, {3, 5}, {5}))->operations, 3 * 5);
+TEST(SmallKernel, CountsOperations) {
+  EXPECT_EQ(small_kernel_of(square(1024))->operations, std::pow(1024.0, 3));
+  EXPECT_EQ(small_kernel_of(product({8, 2, 3}, {3, 5}, {8, 2, 5}))->operations, 8 * 2 * 3 * 5);
+  EXPECT_EQ(small_kernel_of(product({3}, {3, 5}, {5}))->operations, 3 * 5);
   const Convolution grouped{.x = {2, 8, 6, 6}, .w = {4, 2, 3, 3}, .y = {2, 4, 4, 4}, .groups = 4};
-  EXPECT_EQ(piece_of(grouped.spec("convolution"))->operations, 2 * 4 * 4 * 4 * (2 * 3 * 3));
+  EXPECT_EQ(small_kernel_of(grouped.spec("convolution"))->operations, 2 * 4 * 4 * 4 * (2 * 3 * 3));
 }
 
-TEST(Piece, OfASmallKernelIsTheKernel) {
+TEST(SmallKernel, OfASmallKernelIsTheKernel) {
   for (const testing::KernelCase& kernel : testing::operator_cases()) {
-    const auto piece = piece_of(kernel.spec);
-    if (!piece) continue;
-    const auto sound = check_shapes(piece->spec);
+    const auto small = small_kernel_of(kernel.spec);
+    if (!small) continue;
+    const auto sound = check_shapes(small->spec);
     EXPECT_TRUE(sound) << ops::to_string(kernel.spec) << ": " << sound.error().text();
-    EXPECT_LE(piece->share, 1) << ops::to_string(kernel.spec);
+    EXPECT_LE(small->share, 1) << ops::to_string(kernel.spec);
   }
-  EXPECT_EQ(piece_of(square(8))->spec, square(8));
-  EXPECT_EQ(piece_of(product({3}, {3, 5}, {5}))->spec, product({3}, {3, 5}, {5}));
-  EXPECT_EQ(piece_of(product({4000, 2000}, {2000}, {4000}))->spec, product({256, 1024}, {1024}, {256}));
+  EXPECT_EQ(small_kernel_of(square(8))->spec, square(8));
+  EXPECT_EQ(small_kernel_of(product({3}, {3, 5}, {5}))->spec, product({3}, {3, 5}, {5}));
+  EXPECT_EQ(small_kernel_of(product({4000, 2000}, {2000}, {4000}))->spec, product({256, 1024}, {1024}, {256}));
 }
 
 TEST(LongKernels, AreRefusedWithoutALaunch) {
@@ -114,12 +114,12 @@ TEST(LongKernels, AreTimedWhereThereIsTime) {
 }
 
 // The bound is one: no kernel is quicker.
-TEST(LongKernels, TakeAtLeastTheTimeThatTheirPieceSays) {
+TEST(LongKernels, TakeAtLeastTheTimeThatTheirSmallKernelSays) {
   const auto device = open_cpu_device().value();
   device->set_seconds_left([] { return 1e6; });
   std::size_t seen = 0;
   for (const KernelSpec& spec : large()) {
-    if (piece_of(spec)->operations > 1e10) continue;
+    if (small_kernel_of(spec)->operations > 1e10) continue;
     SCOPED_TRACE(ops::to_string(spec));
     const Layout layout = device->chooses_layout(spec) ? Layout::any : Layout::plain;
     const auto kernels = device->build(spec, layout);

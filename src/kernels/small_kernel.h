@@ -8,7 +8,7 @@
 namespace xflow::cost {
 
 // A small kernel and its share of the work of the large one.
-struct Piece {
+struct SmallKernel {
   ops::KernelSpec spec;
   double operations = 0;  // of the whole kernel: multiply-adds, or elements that a pooling reads
   double share = 1;       // the fraction of the operations that the small kernel has
@@ -18,6 +18,6 @@ struct Piece {
 // work are cut to at most 128 to 1024. The outermost of these dimensions is cut to 256 times `threads` for a
 // product (rows) and to `threads` for a convolution or pooling (batch). nullopt for other kernels: they pass
 // over their tensors a few times, so their bytes bound their time.
-std::optional<Piece> piece_of(const ops::KernelSpec& spec, int threads = 1);
+std::optional<SmallKernel> small_kernel_of(const ops::KernelSpec& spec, int threads = 1);
 
 }  // namespace xflow::cost

@@ -1,4 +1,4 @@
-#include "src/kernels/piece.h"
+#include "src/kernels/small_kernel.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ double elements(std::span<const std::int64_t> dims) {
 void cut(std::int64_t& dim, std::int64_t most) { dim = std::min(dim, most); }
 
 // a[..., M, K], b[..., K, N]. A vector is a matrix with one row or column that is missing in the result.
-std::optional<ops::KernelSpec> piece_of_product(ops::KernelSpec spec, int threads) {
+std::optional<ops::KernelSpec> small_product(ops::KernelSpec spec, int threads) {
   if (spec.operands.size() < 2 || spec.results.size() != 1) return std::nullopt;
   Dims& a = spec.operands[0].dims;
   Dims& b = spec.operands[1].dims;
@@ -63,7 +63,7 @@ void set_zero(ops::KernelSpec& spec, std::string_view name) {
 
 // x and the result are [N, C, spatial...]. `each` counts the operations, over all channels, for one position
 // of the smaller of the two.
-std::optional<ops::KernelSpec> piece_of_windows(ops::KernelSpec spec, const Window& window, double each, bool transposed, int threads) {
+std::optional<ops::KernelSpec> small_windows(ops::KernelSpec spec, const Window& window, double each, bool transposed, int threads) {
   Dims& x = spec.operands[0].dims;
   Dims& result = spec.results[0].dims;
   const std::size_t spatial = window.sizes.size();
@@ -86,7 +86,7 @@ std::optional<ops::KernelSpec> piece_of_windows(ops::KernelSpec spec, const Wind
 
 // Weights are [outputs, inputs / groups, kernel...], for a transposed convolution [inputs, outputs / groups,
 // kernel...].
-std::optional<ops::KernelSpec> piece_of_convolution(ops::KernelSpec spec, int threads) {
+std::optional<ops::KernelSpec> small_convolution(ops::KernelSpec spec, int threads) {
   const bool transposed = spec.is(ops::Op::ConvTranspose);
   if (spec.operands.size() < 2 || spec.results.size() != 1) return std::nullopt;
   Dims& x = spec.operands[0].dims;
@@ -103,17 +103,17 @@ std::optional<ops::KernelSpec> piece_of_convolution(ops::KernelSpec spec, int th
     spec.operands[k].dims[0] = std::min(spec.operands[k].dims[0], result[1]);
   }
   const Window window{Dims(w.begin() + 2, w.end()), spec.find("strides"), spec.find("dilations")};
-  return piece_of_windows(spec, window, elements(w), transposed, threads);
+  return small_windows(spec, window, elements(w), transposed, threads);
 }
 
-std::optional<ops::KernelSpec> piece_of_pooling(ops::KernelSpec spec, int threads) {
+std::optional<ops::KernelSpec> small_pooling(ops::KernelSpec spec, int threads) {
   if (spec.operands.size() != 1 || spec.results.size() != 1) return std::nullopt;
   const Dims* kernel = spec.find("kernel");
   if (kernel == nullptr || spec.operands[0].dims.size() < 3 || spec.results[0].dims.size() < 3) return std::nullopt;
   for (std::int64_t* channels : {&spec.operands[0].dims[1], &spec.results[0].dims[1]}) cut(*channels, kChannels);
   const Window window{*kernel, spec.find("strides"), spec.find("dilations")};
   const double each = elements(*kernel) * static_cast<double>(spec.results[0].dims[1]);
-  return piece_of_windows(spec, window, each, false, threads);
+  return small_windows(spec, window, each, false, threads);
 }
 
 double operations_of(const ops::KernelSpec& spec) {
@@ -126,21 +126,21 @@ double operations_of(const ops::KernelSpec& spec) {
 
 }  // namespace
 
-std::optional<Piece> piece_of(const ops::KernelSpec& spec, int threads) {
+std::optional<SmallKernel> small_kernel_of(const ops::KernelSpec& spec, int threads) {
   ops::KernelSpec bare = spec;
   bare.post.clear();
-  std::optional<ops::KernelSpec> piece;
+  std::optional<ops::KernelSpec> small;
   if (spec.is(ops::KernelFamily::product)) {
-    piece = piece_of_product(std::move(bare), threads);
+    small = small_product(std::move(bare), threads);
   } else if (spec.is(ops::KernelFamily::convolution)) {
-    piece = piece_of_convolution(std::move(bare), threads);
+    small = small_convolution(std::move(bare), threads);
   } else if (spec.is(ops::KernelFamily::pooling)) {
-    piece = piece_of_pooling(std::move(bare), threads);
+    small = small_pooling(std::move(bare), threads);
   }
-  if (!piece) return std::nullopt;
+  if (!small) return std::nullopt;
   const double operations = operations_of(spec);
   if (!(operations > 0)) return std::nullopt;
-  return Piece{*piece, operations, operations_of(*piece) / operations};
+  return SmallKernel{*small, operations, operations_of(*small) / operations};
 }
 
 }  // namespace xflow::cost
