@@ -102,7 +102,7 @@ TEST(CollectTasks, AreTheSameAsTexts) {
   EXPECT_EQ(tasks::candidate_of(tasks::to_text(c)).value(), c);
   CollectWorker worker = worker_of(signatures);
   const auto forms = tasks::forms_of(worker.run(tasks::forms(0, c)).value()).value();
-  const std::vector<TriedForm> here = try_forms(signatures[0], c, {});
+  const std::vector<TriedGeneralisation> here = try_generalisations(signatures[0], c, {});
   ASSERT_EQ(forms.size(), here.size());
   EXPECT_EQ(forms.back().verdict, verifier::Verdict::proved);
   EXPECT_EQ(forms.back().variant, here.back().variant);

@@ -124,9 +124,9 @@ std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, con
   return guarded ? std::optional(*std::move(guarded)) : std::nullopt;
 }
 
-std::vector<TriedForm> try_forms(const GraphSignature& signature, const RuleCandidate& candidate, const verifier::Options& options,
-                                 std::size_t begin) {
-  std::vector<TriedForm> result;
+std::vector<TriedGeneralisation> try_generalisations(const GraphSignature& signature, const RuleCandidate& candidate,
+                                                     const verifier::Options& options, std::size_t begin) {
+  std::vector<TriedGeneralisation> result;
   const RuleCandidate reversed{candidate.target, candidate.source};
   std::size_t number = 0;
   for (const RuleCandidate* direction : {&candidate, &reversed}) {
@@ -135,7 +135,7 @@ std::vector<TriedForm> try_forms(const GraphSignature& signature, const RuleCand
     const std::vector<WrittenRule> forms = write_rule(signature, *direction, "r", true);
     for (std::size_t variant = 0; variant < forms.size(); ++variant, ++number) {
       if (number < begin) continue;
-      TriedForm& form = result.emplace_back();
+      TriedGeneralisation& form = result.emplace_back();
       form.reversed = direction == &reversed;
       form.variant = variant;
       const auto rule = rules::checked(forms[variant].rule);
@@ -198,9 +198,9 @@ std::string first(std::size_t signature, const RuleCandidate& candidate, const s
 }
 bool is_one(const std::string& kind) { return kind == "triage" || kind == "forms" || kind == "prove" || kind == "first"; }
 
-Result<std::vector<TriedForm>> forms_of(const std::string& answer) {
+Result<std::vector<TriedGeneralisation>> forms_of(const std::string& answer) {
   return from_json(answer, [](const ordered_json& json) {
-    std::vector<TriedForm> forms;
+    std::vector<TriedGeneralisation> forms;
     for (const ordered_json& f : json)
       forms.push_back({f.at(0).get<bool>(), f.at(1).get<std::size_t>(), static_cast<verifier::Verdict>(f.at(2).get<int>()),
                        f.at(3).get<bool>(), f.at(4).get<std::string>()});
@@ -260,7 +260,7 @@ Result<std::string> CollectWorker::run(const std::string& task) {
     return rule ? rules::print(*rule) : std::string();
   }
   ordered_json forms = ordered_json::array();
-  for (const TriedForm& f : try_forms(signatures_[signature], candidate, options_))
+  for (const TriedGeneralisation& f : try_generalisations(signatures_[signature], candidate, options_))
     forms.push_back({f.reversed, f.variant, static_cast<int>(f.verdict), f.is_guarded, f.why});
   return forms.dump();
 }

@@ -42,7 +42,7 @@ Triage triage_of(Deriver& deriver, std::span<const std::size_t> unproved, const 
 
 // A form of a candidate, checked for few dimensions. Forms are ordered by direction, then as write_rule
 // orders them.
-struct TriedForm {
+struct TriedGeneralisation {
   bool reversed = false;
   std::size_t variant = 0;
   verifier::Verdict verdict = verifier::Verdict::ill_typed;
@@ -50,8 +50,8 @@ struct TriedForm {
   std::string why;          // the reason if it is not proved
 };
 // Tries the forms from number `begin` on, up to the first that is proved.
-std::vector<TriedForm> try_forms(const GraphSignature& signature, const RuleCandidate& candidate, const verifier::Options& options,
-                                 std::size_t begin = 0);
+std::vector<TriedGeneralisation> try_generalisations(const GraphSignature& signature, const RuleCandidate& candidate,
+                                                     const verifier::Options& options, std::size_t begin = 0);
 // Adds guards that divisors are not 0 to `rule`, if exactly such guards are missing from the proof of
 // `decided`; otherwise returns nothing.
 std::optional<rules::Rule> with_divisors_guarded(const rules::Rule& decided, const rules::Rule& rule, const verifier::Options& options);
@@ -84,7 +84,7 @@ std::string prove(const rules::Rule& rule);
 std::string first(std::size_t signature, const RuleCandidate& candidate, const std::string& name, bool with_equal);
 bool is_one(const std::string& kind);
 
-Result<std::vector<TriedForm>> forms_of(const std::string& answer);
+Result<std::vector<TriedGeneralisation>> forms_of(const std::string& answer);
 Result<FullProof> proof_of(const std::string& answer);
 Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
 

@@ -98,7 +98,7 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
     for (; next < open.size() && group.size() < kGroup; ++next)
       if ((!has_changed || !count(triaged(*open[next]))) && holds_on_more_numbers(signature, signature_number, *open[next]))
         group.push_back(open[next]);
-    std::vector<std::vector<TriedForm>> forms(group.size());
+    std::vector<std::vector<TriedGeneralisation>> forms(group.size());
     const auto start = Clock::now();
     if (width_ > 1) {
       std::vector<std::string> questions;
@@ -113,7 +113,7 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
     bool is_first = true;
     for (std::size_t k = 0; k < group.size(); ++k) {
       if (!is_first && count(triaged(*group[k]))) continue;
-      if (width_ <= 1) forms[k] = tried_forms(signature, *group[k], 0);
+      if (width_ <= 1) forms[k] = tried_generalisations(signature, *group[k], 0);
       keep(signature, signature_number, *group[k], std::move(forms[k]));
       is_first = false;
       has_changed = true;
@@ -122,9 +122,10 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
   return {};
 }
 
-std::vector<TriedForm> RuleCollector::tried_forms(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin) {
+std::vector<TriedGeneralisation> RuleCollector::tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate,
+                                                                      std::size_t begin) {
   const auto start = Clock::now();
-  std::vector<TriedForm> forms = try_forms(signature, candidate, options_, begin);
+  std::vector<TriedGeneralisation> forms = try_generalisations(signature, candidate, options_, begin);
   proving_ += Clock::now() - start;
   return forms;
 }
@@ -141,7 +142,7 @@ void RuleCollector::unproved(const GraphSignature& signature, const RuleCandidat
 }
 
 void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
-                         std::vector<TriedForm> forms) {
+                         std::vector<TriedGeneralisation> forms) {
   FlatEquation equation = GeneralShapes(signature, candidate).concrete(deriver_.vocabulary());
   const bool special = may_change_partial(signature, candidate);
   const std::string base = name_of(signature, candidate);
@@ -157,7 +158,7 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
   std::string text;
   std::optional<rules::Rule> open;  // the last form that is neither proved nor refuted
   for (std::size_t k = 0; k < forms.size(); ++k) {
-    const TriedForm form = forms[k];
+    const TriedGeneralisation form = forms[k];
     const auto& [written, equal] = texts[form.reversed ? 1 : 0][form.variant];
     // A form for special sizes is compared at such sizes.
     if (!equal.empty()) {
@@ -188,8 +189,8 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     if (!why_not) return;
     text = rules::print(written) + *why_not;
     best = verifier::Verdict::unknown;
-    // try_forms stopped at this form because it is proved; try the rest.
-    const std::vector<TriedForm> others = tried_forms(signature, candidate, k + 1);
+    // try_generalisations stopped at this form because it is proved; try the rest.
+    const std::vector<TriedGeneralisation> others = tried_generalisations(signature, candidate, k + 1);
     forms.insert(forms.end(), others.begin(), others.end());
   }
   if (open && candidate.source.outputs.size() == 1) {

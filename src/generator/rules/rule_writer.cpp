@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "src/generator/rules/rule_form.h"
+#include "src/generator/rules/generalisation.h"
 
 namespace xflow::generator {
 namespace {
@@ -81,41 +81,42 @@ std::vector<unsigned> broadcasts_of(const GraphSignature& signature, const RuleC
 std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                     bool small_ranks, std::string* why) {
   const Kinds kinds = kinds_of(signature, candidate);
-  std::vector<Form> forms;
+  std::vector<Generalisation> generalisations;
   if (kinds.window) {
-    forms = {Form::windows, Form::groups_of_one, Form::as_enumerated};
+    generalisations = {Generalisation::windows, Generalisation::groups_of_one, Generalisation::as_enumerated};
   } else if (kinds.matrix || (kinds.axes && kinds.column)) {
-    forms = {Form::batches, Form::batch, Form::matrices};
+    generalisations = {Generalisation::batches, Generalisation::batch, Generalisation::matrices};
   } else if (kinds.axes) {
-    forms = {Form::axes};
+    generalisations = {Generalisation::axes};
     if (signature.kind() == TensorKind::image) {
-      forms.push_back(Form::as_enumerated);
+      generalisations.push_back(Generalisation::as_enumerated);
     } else {
-      forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+      generalisations.insert(generalisations.end(), {Generalisation::batches, Generalisation::batch, Generalisation::matrices});
     }
   } else {
-    forms = {Form::open};
-    if (signature.kind() == TensorKind::matrix) forms.insert(forms.end(), {Form::batches, Form::batch, Form::matrices});
+    generalisations = {Generalisation::open};
+    if (signature.kind() == TensorKind::matrix)
+      generalisations.insert(generalisations.end(), {Generalisation::batches, Generalisation::batch, Generalisation::matrices});
   }
   std::vector<WrittenRule> result;
-  const auto write = [&](Form form, const Openness& open) {
+  const auto write = [&](Generalisation generalisation, const Openness& open) {
     std::string reason;
-    if (auto rule = form_rule(signature, candidate, name, form, open, small_ranks, reason)) {
+    if (auto rule = generalised_rule(signature, candidate, name, generalisation, open, small_ranks, reason)) {
       result.push_back({*std::move(rule), open.equal});
     } else if (why != nullptr && why->empty()) {
       *why = std::move(reason);
     }
   };
   if (signature.kind() == TensorKind::image) {
-    for (const Form form : forms) write(form, {});
+    for (const Generalisation generalisation : generalisations) write(generalisation, {});
     return result;
   }
   for (const bool scalars : {true, false}) {
     if (scalars && !kinds.number) continue;
-    for (const Form form : forms) {
-      if (form == Form::batches)
-        for (const unsigned broadcasts : broadcasts_of(signature, candidate, kinds)) write(form, {scalars, broadcasts});
-      write(form, {scalars});
+    for (const Generalisation generalisation : generalisations) {
+      if (generalisation == Generalisation::batches)
+        for (const unsigned broadcasts : broadcasts_of(signature, candidate, kinds)) write(generalisation, {scalars, broadcasts});
+      write(generalisation, {scalars});
     }
   }
   // Identifies dimensions that have one enumerated size, but need not be equal in general: first two of them,
@@ -127,9 +128,10 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
     for (std::size_t b = a + 1; b < unknowns.size(); ++b)
       if (shapes.is_one_size(unknowns[a], unknowns[b])) all.emplace_back(unknowns[a], unknowns[b]);
   for (const std::pair<int, int>& equal : all)
-    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, {equal}});
+    for (const Generalisation generalisation : {Generalisation::batches, Generalisation::matrices})
+      write(generalisation, {false, 0, {equal}});
   if (unknowns.size() > 2)
-    for (const Form form : {Form::batches, Form::matrices}) write(form, {false, 0, all});
+    for (const Generalisation generalisation : {Generalisation::batches, Generalisation::matrices}) write(generalisation, {false, 0, all});
   return result;
 }
 

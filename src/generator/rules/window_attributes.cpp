@@ -18,21 +18,21 @@ Attributes variables(std::initializer_list<std::pair<const char*, const char*>> 
 
 }  // namespace
 
-Attributes convolution_attributes(Form form, const Choice& choice) {
+Attributes convolution_attributes(Generalisation generalisation, const Choice& choice) {
   const bool depthwise = choice.shape == ShapeRule::depthwise;
-  if (form == Form::as_enumerated) {
+  if (generalisation == Generalisation::as_enumerated) {
     Attributes result = {rules::attribute("pads", rules::number(choice.axis == 1 && !depthwise ? 0 : 1))};
     if (depthwise) result.push_back(rules::attribute("groups", rules::named("C")));
     return result;
   }
   Attributes result = variables({{"strides", "s"}, {"pads", "p"}, {"dilations", "d"}});
-  const bool one = !depthwise && form != Form::windows;
+  const bool one = !depthwise && generalisation != Generalisation::windows;
   result.push_back(rules::attribute("groups", one ? rules::number(1) : rules::named(depthwise ? "C" : "g")));
   return result;
 }
 
-Attributes pool_attributes(Form form, const Choice& choice) {
-  Attributes result = form == Form::as_enumerated
+Attributes pool_attributes(Generalisation generalisation, const Choice& choice) {
+  Attributes result = generalisation == Generalisation::as_enumerated
                           ? Attributes{rules::attribute("kernel", rules::number(3)), rules::attribute("pads", rules::number(1))}
                           : variables({{"kernel", "k"}, {"strides", "s"}, {"pads", "p"}});
   if (choice.word == "average_pool") result.push_back(rules::attribute("count_include_pad", rules::number(1)));

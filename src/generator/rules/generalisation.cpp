@@ -1,4 +1,4 @@
-#include "src/generator/rules/rule_form.h"
+#include "src/generator/rules/generalisation.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,14 +32,14 @@ std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
   return k < N ? names[k] : fmt::format("{}{}", names[k % N], k / N);
 }
 
-class FormWriter {
+class GeneralisationWriter {
  public:
-  FormWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form, const Openness& open,
-             bool small_ranks)
+  GeneralisationWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Generalisation generalisation,
+                       const Openness& open, bool small_ranks)
       : signature_(signature),
         candidate_(candidate),
         name_(name),
-        form_(form),
+        generalisation_(generalisation),
         small_ranks_(small_ranks),
         broadcasts_(open.broadcasts),
         shapes_(signature, candidate, open.equal),
@@ -51,7 +51,8 @@ class FormWriter {
   // The reason, in words, if there is no rule.
   const std::string& why() const { return failed_; }
   std::optional<rules::Rule> rule() {
-    if (form_ == Form::batches || form_ == Form::batch) batches_.find(form_ == Form::batch);
+    if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch)
+      batches_.find(generalisation_ == Generalisation::batch);
     rules::Rule rule;
     rule.name = name_;
     rule.file = "generated";
@@ -67,7 +68,7 @@ class FormWriter {
   }
 
  private:
-  bool has_axes() const { return form_ == Form::axes; }
+  bool has_axes() const { return generalisation_ == Generalisation::axes; }
   bool is_constant(std::uint8_t value) const { return signature_.is_constant(value); }
   bool is_image() const { return signature_.kind() == TensorKind::image; }
 
@@ -126,7 +127,7 @@ class FormWriter {
   Term constant(std::uint8_t leaf, const std::string& batch = {}) {
     const Leaf& l = signature_.leaves()[leaf];
     if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) return leaf_term(leaf);
-    if (form_ == Form::open || form_ == Form::axes) {
+    if (generalisation_ == Generalisation::open || generalisation_ == Generalisation::axes) {
       // The constant takes its dimensions from an input of the same shape.
       for (const std::uint8_t input : shapes_.inputs())
         if (l.kind == Leaf::Kind::full && shapes_.dims(input) == shapes_.dims(leaf)) return full(l, of_input("dims", input));
@@ -218,7 +219,7 @@ class FormWriter {
       if (!axis_bound_[number]) fail("the source has no concat or split along an axis of the target");
       return rules::named(axis_name(number));
     }
-    if (form_ == Form::batches || form_ == Form::batch) return rules::number(number == 0 ? -2 : -1);
+    if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) return rules::number(number == 0 ? -2 : -1);
     return rules::number(choice.axis);
   }
 
@@ -243,7 +244,7 @@ class FormWriter {
   }
 
   Expression transposition(const SmallGraph& graph, std::size_t value) {
-    const bool plain = form_ == Form::matrices || form_ == Form::axes;
+    const bool plain = generalisation_ == Generalisation::matrices || generalisation_ == Generalisation::axes;
     const std::string batch = plain ? std::string() : batch_of(graph, value);
     if (batch.empty()) return rules::list({rules::number(1), rules::number(0)});
     const Expression rank = rules::call("rank", {rules::named(batch)});
@@ -267,15 +268,15 @@ class FormWriter {
       }
       case ShapeRule::convolution:
       case ShapeRule::depthwise:
-        return convolution_attributes(form_, c);
+        return convolution_attributes(generalisation_, c);
       case ShapeRule::enlarge:
         return {rules::attribute("begins", integers({0, 0, 1, 1})), rules::attribute("ends", integers({0, 0, 1, 1}))};
       case ShapeRule::reduce:
-        return {rules::attribute("axes", integers({form_ == Form::matrices ? 1 : -1}))};
+        return {rules::attribute("axes", integers({generalisation_ == Generalisation::matrices ? 1 : -1}))};
       default:
         break;
     }
-    if (c.word == "average_pool" || c.word == "max_pool") return pool_attributes(form_, c);
+    if (c.word == "average_pool" || c.word == "max_pool") return pool_attributes(generalisation_, c);
     if (c.word == "softmax") return {rules::attribute("axis", rules::number(-1))};
     return {};
   }
@@ -328,7 +329,7 @@ class FormWriter {
       const std::uint8_t o = graph.outputs[k];
       if (o >= signature_.leaves().size()) continue;
       // A constant output has the batch of the source's output.
-      const bool batched = form_ == Form::batches || form_ == Form::batch;
+      const bool batched = generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch;
       const bool is_input = o < signature_.inputs();
       Term term =
           is_input ? leaf_term(o) : constant(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
@@ -353,7 +354,7 @@ class FormWriter {
 
   std::vector<rules::Declaration> declarations() {
     std::vector<rules::Declaration> result;
-    if (form_ == Form::open || form_ == Form::axes) return result;
+    if (generalisation_ == Generalisation::open || generalisation_ == Generalisation::axes) return result;
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k)
       result.push_back({names_.at(shapes_.inputs()[k]), false, std::nullopt, declared_dims(k), {}});
     return result;
@@ -361,14 +362,14 @@ class FormWriter {
   std::vector<Expression> declared_dims(std::size_t k) {
     const std::uint8_t input = shapes_.inputs()[k];
     std::vector<Expression> dims;
-    if (form_ == Form::batches || form_ == Form::batch) {
+    if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) {
       const int root = batches_.root(static_cast<int>(k));
       if (batches_.has_batch(root)) dims.push_back(rules::sequence(batch_name(root)));
     }
     const std::vector<Parts> parts = shapes_.dims(input);
     const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
     for (std::size_t d = 0; d < parts.size(); ++d) {
-      if (is_image() && d >= 2 && form_ != Form::as_enumerated) {
+      if (is_image() && d >= 2 && generalisation_ != Generalisation::as_enumerated) {
         // Spatial dimensions are declared as one sequence, of any number.
         if (d > 2) continue;
         const bool ones = kernel && parts[2] == Parts{kOnePart};
@@ -377,7 +378,7 @@ class FormWriter {
       }
       // With groups, a kernel has fewer input channels than the image.
       constexpr int kPerGroup = 1000;
-      const bool grouped = form_ == Form::windows && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
+      const bool grouped = generalisation_ == Generalisation::windows && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
       Expression dim = grouped ? rules::named(dimension_name(parts[d][0] + kPerGroup)) : declared_dim(parts[d]);
       const bool optional = (broadcasts_ >> (2 * k + d) & 1U) != 0;
       dims.push_back(optional ? rules::optional(std::move(dim)) : std::move(dim));
@@ -401,7 +402,7 @@ class FormWriter {
     std::vector<rules::Guard> result;
     result.reserve(scalars_.size() + batch_names_.size());
     for (const auto& [leaf, name] : scalars_) result.push_back(rules::predicate(rules::Guard::Kind::is_scalar, name));
-    if (form_ == Form::batches || form_ == Form::batch) {
+    if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) {
       for (const auto& [root, name] : batch_names_)
         result.push_back(at_most(rules::call("rank", {rules::named(name)}), small_ranks_ ? 0 : 2));
     }
@@ -458,7 +459,7 @@ class FormWriter {
   const GraphSignature& signature_;
   const RuleCandidate& candidate_;
   std::string name_;
-  Form form_;
+  Generalisation generalisation_;
   bool small_ranks_;
   unsigned broadcasts_;
   GeneralShapes shapes_;
@@ -476,9 +477,9 @@ class FormWriter {
 
 }  // namespace
 
-std::optional<rules::Rule> form_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form,
-                                     const Openness& open, bool small_ranks, std::string& why) {
-  FormWriter writer(signature, candidate, name, form, open, small_ranks);
+std::optional<rules::Rule> generalised_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
+                                            Generalisation generalisation, const Openness& open, bool small_ranks, std::string& why) {
+  GeneralisationWriter writer(signature, candidate, name, generalisation, open, small_ranks);
   auto rule = writer.rule();
   if (!rule) why = writer.why();
   return rule;

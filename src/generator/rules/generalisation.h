@@ -1,4 +1,4 @@
-// A form of a rule: how general its shapes, axes, batches and windows are.
+// Generalisations of a candidate: how general the shapes, axes, batches and windows of the rule are.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace xflow::generator {
 
-// The forms, most general first.
-enum class Form : std::uint8_t {
+// The generalisations, most general first.
+enum class Generalisation : std::uint8_t {
   open,           // no shapes are given
   axes,           // axes are variables
   batches,        // matrices with batches
@@ -23,7 +23,7 @@ enum class Form : std::uint8_t {
   as_enumerated,  // stride 1, windows that keep the size
 };
 
-// What else a form leaves open.
+// What else a generalisation leaves open.
 struct Openness {
   bool scalars = false;     // numbers become scalar variables
   unsigned broadcasts = 0;  // dimensions that may be 1; input k: bit 2 k for rows, bit 2 k + 1 for columns
@@ -31,8 +31,8 @@ struct Openness {
 };
 
 // Writes a candidate as rule `name`, before the type check, with the equation as its comment. Returns nothing
-// if the form cannot express the candidate; then `why` has the reason in words.
-std::optional<rules::Rule> form_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Form form,
-                                     const Openness& open, bool small_ranks, std::string& why);
+// if the generalisation cannot express the candidate; then `why` has the reason in words.
+std::optional<rules::Rule> generalised_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
+                                            Generalisation generalisation, const Openness& open, bool small_ranks, std::string& why);
 
 }  // namespace xflow::generator
