@@ -20,15 +20,15 @@ MATRICES = "add,concat,matmul,mul,relu,split,transpose"
 SETS = {"TASO's operators": TASO, "of matrices": MATRICES}
 
 
-def run(program, words, operators, jobs):
+def run(program, ops, operators, jobs):
     with tempfile.TemporaryDirectory() as folder:
         start = time.time()
-        process = subprocess.Popen([program, "generate", "--ops", words, "--max-ops", str(operators), "--jobs", str(jobs), "--out", folder],
+        process = subprocess.Popen([program, "generate", "--ops", ops, "--max-ops", str(operators), "--jobs", str(jobs), "--out", folder],
                                    stdout=subprocess.DEVNULL)
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.time() - start
         if status != 0:
-            sys.exit(f"{words} {operators}: failed")
+            sys.exit(f"{ops} {operators}: failed")
         report = json.loads((pathlib.Path(folder) / "generated.json").read_text())
         lines = (pathlib.Path(folder) / "work" / "seconds").read_text().split("\n")
         steps = dict(line.split() for line in lines if line)
@@ -41,9 +41,9 @@ def main():
     print("| operators | up to | threads | graphs | candidates | rules | not proved | enumerated, s | grouped, s | derived, s | proved, s | whole, s | peak, MB |")
     print("|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for operators in sizes:
-        for name, words in SETS.items():
+        for name, ops in SETS.items():
             for jobs in (1, 2):
-                report, steps, seconds, memory = run(program, words, operators, jobs)
+                report, steps, seconds, memory = run(program, ops, operators, jobs)
                 graphs = sum(u["graphs"] for u in report["signatures"])
                 verdicts = report["verdicts"]
                 open_ones = sum(n for v, n in verdicts.items() if v != "proved")

@@ -27,7 +27,7 @@ Result<std::vector<rules::Rule>> rules_beside(const GenerateOptions& options) {
 // Converts all options except `beside`.
 generator::GenerateOptions internal(const GenerateOptions& options) {
   generator::GenerateOptions result;
-  result.words = options.operators;
+  result.operators = options.operators;
   result.max_operators = options.max_operators;
   result.inputs = options.inputs;
   result.pairs = options.pairs;
@@ -60,7 +60,7 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
   XFLOW_TRY(const std::optional<generator::GenerateOptions> job, generator::job_in(out));
   if (!job) return std::optional<GenerateOptions>();
   GenerateOptions options;
-  options.operators = job->words;
+  options.operators = job->operators;
   options.max_operators = job->max_operators;
   options.inputs = job->inputs;
   options.pairs = job->pairs;
@@ -73,11 +73,11 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
 
 }  // namespace
 
-std::vector<std::string> generator_operators() { return generator::GraphSignature::known_words(); }
+std::vector<std::string> generator_operators() { return generator::GraphSignature::known_operators(); }
 
 Result<std::vector<std::string>> generator_preset(std::string_view name) {
-  auto words = generator::GraphSignature::preset(name);
-  if (words) return *std::move(words);
+  auto operators = generator::GraphSignature::preset(name);
+  if (operators) return *std::move(operators);
   return fail(ErrorCode::invalid_argument, "unknown preset '" + std::string(name) + "'; there are cnn, transformer, rnn and all");
 }
 

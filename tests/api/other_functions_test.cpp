@@ -44,8 +44,8 @@ TEST(Generate, FindsRules) {
 TEST(Generate, RefusesWhatItDoesNotKnow) {
   EXPECT_EQ(generator_preset("vit").error().message, "unknown preset 'vit'; there are cnn, transformer, rnn and all");
   EXPECT_FALSE(generator_preset("cnn")->empty());
-  const std::vector<std::string> words = generator_operators();
-  EXPECT_TRUE(std::ranges::is_sorted(words));
+  const std::vector<std::string> operators = generator_operators();
+  EXPECT_TRUE(std::ranges::is_sorted(operators));
   GenerateOptions options;
   options.jobs = 0;
   EXPECT_EQ(generate(options).error().message, "jobs must be at least 1");

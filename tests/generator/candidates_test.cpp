@@ -14,8 +14,8 @@ namespace {
 
 // What is found among matrices with these operators.
 struct FoundCandidates {
-  FoundCandidates(std::vector<std::string> words, const EnumerationOptions& options)
-      : signature(*GraphSignature::make({TensorKind::matrix, std::move(words), 3})) {
+  FoundCandidates(std::vector<std::string> operators, const EnumerationOptions& options)
+      : signature(*GraphSignature::make({TensorKind::matrix, std::move(operators), 3})) {
     std::vector<Record> records;
     EXPECT_TRUE(enumerate(signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
     const auto codec = GraphCodec::make(signature, options.max_operators);

@@ -15,12 +15,12 @@ namespace {
 TEST(Cheapest, WeighsAsSignaturesDo) {
   std::size_t choices = 0;
   for (const TensorKind kind : {TensorKind::matrix, TensorKind::image}) {
-    const std::vector<std::string> words =
+    const std::vector<std::string> operators =
         kind == TensorKind::matrix
             ? std::vector<std::string>{"add", "concat", "div", "exp", "matmul", "reduce_sum", "relu", "softmax", "split", "transpose"}
             : std::vector<std::string>{"add",     "average_pool", "concat",   "conv", "depthwise_conv",
                                        "enlarge", "mul",          "max_pool", "relu", "split"};
-    const GraphSignature u = GraphSignature::make({kind, words, 3}).value();
+    const GraphSignature u = GraphSignature::make({kind, operators, 3}).value();
     // Any leaves of which an operation can be made.
     for (std::size_t c = 0; c < u.choices().size(); ++c) {
       const auto choice = static_cast<ChoiceId>(c);

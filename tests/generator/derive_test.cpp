@@ -15,8 +15,8 @@
 namespace xflow::generator {
 namespace {
 
-GraphSignature matrices(std::vector<std::string> words) {
-  auto made = GraphSignature::make({TensorKind::matrix, std::move(words), 4});
+GraphSignature matrices(std::vector<std::string> operators) {
+  auto made = GraphSignature::make({TensorKind::matrix, std::move(operators), 4});
   EXPECT_TRUE(made.has_value()) << made.error().text();
   return *std::move(made);
 }

@@ -53,8 +53,8 @@ struct Compared {
   std::map<std::string, int> operators;
 };
 
-void compare(TensorKind kind, const std::vector<std::string>& words, Compared& compared) {
-  const auto made = GraphSignature::make({kind, words, 2});
+void compare(TensorKind kind, const std::vector<std::string>& operators, Compared& compared) {
+  const auto made = GraphSignature::make({kind, operators, 2});
   ASSERT_TRUE(made.has_value()) << made.error().text();
   const GraphSignature& u = *made;
   const std::vector<TypeId> types = some_types(u);
@@ -120,9 +120,9 @@ TEST(Plans, ComputeWhatTheReferenceComputes) {
   for (const auto& [name, count] : compared.operators) EXPECT_GE(count, 1) << name;
 }
 
-TEST(Plans, OfEveryWordAreThere) {
-  // What a signature says fits has a plan: asked for all words.
-  const auto divided = GraphSignature::divide(GraphSignature::known_words(), 2);
+TEST(Plans, OfEveryOperatorAreThere) {
+  // What a signature says fits has a plan: asked for all operators.
+  const auto divided = GraphSignature::divide(GraphSignature::known_operators(), 2);
   ASSERT_TRUE(divided.has_value());
   for (const SignatureOptions& options : *divided) {
     const GraphSignature u = GraphSignature::make(options).value();
@@ -196,8 +196,8 @@ TEST(Assignments, AgreeBetweenResiduesAndPairs) {
 
 // Every operator of both kinds, with one kind of numbers.
 template <typename Number, typename Make>
-void expect_one_as_eight(TensorKind kind, std::vector<std::string> words, const Make& make) {
-  const GraphSignature u = GraphSignature::make({kind, std::move(words), 2}).value();
+void expect_one_as_eight(TensorKind kind, std::vector<std::string> operators, const Make& make) {
+  const GraphSignature u = GraphSignature::make({kind, std::move(operators), 2}).value();
   std::size_t compared = 0;
   for_each_operation(u, [&](ChoiceId c, std::span<const TypeId> operands) {
     const ElementPlan& plan = u.plans(c, operands, 0).front();

@@ -12,8 +12,8 @@
 namespace xflow::generator {
 namespace {
 
-GraphSignature signature(TensorKind kind, std::vector<std::string> words, std::size_t inputs) {
-  auto made = GraphSignature::make({kind, std::move(words), inputs});
+GraphSignature signature(TensorKind kind, std::vector<std::string> operators, std::size_t inputs) {
+  auto made = GraphSignature::make({kind, std::move(operators), inputs});
   EXPECT_TRUE(made.has_value()) << made.error().text();
   return *std::move(made);
 }

@@ -22,9 +22,9 @@ constexpr std::size_t kOperators = 3;
 const std::set<int> kRefuted = {99, 100, 130, 131};
 
 // Adds what was collected from, at known sizes, to `equations`.
-void collect(RuleCollector& collector, TensorKind kind, std::vector<std::string> words, std::vector<FlatEquation>& equations) {
+void collect(RuleCollector& collector, TensorKind kind, std::vector<std::string> operators, std::vector<FlatEquation>& equations) {
   const std::size_t number = kind == TensorKind::matrix ? 0 : 1;
-  const auto signature = GraphSignature::make({kind, std::move(words), 4});
+  const auto signature = GraphSignature::make({kind, std::move(operators), 4});
   ASSERT_TRUE(signature.has_value()) << signature.error().text();
   const EnumerationOptions options{.max_operators = kOperators};
   std::vector<Record> records;

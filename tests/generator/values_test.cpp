@@ -9,8 +9,8 @@ namespace {
 
 // Results that are operands of others are made, others hashed from their operands: both have one hash.
 template <typename Number>
-void expect_hashes_of_values(TensorKind kind, const std::vector<std::string>& words, std::map<std::string, int>& compared) {
-  const GraphSignature u = GraphSignature::make({kind, words, 3}).value();
+void expect_hashes_of_values(TensorKind kind, const std::vector<std::string>& operators, std::map<std::string, int>& compared) {
+  const GraphSignature u = GraphSignature::make({kind, operators, 3}).value();
   for (std::size_t sizes = 0; sizes < GraphSignature::kAssignments; ++sizes) {
     EnumerationOptions options;
     options.sizes = sizes;

@@ -84,7 +84,7 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
       // No operation has a number as its only operand, and pools have no kernels as operands.
       if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
       // A softmax of single numbers is 1.
-      if (choice.word == "softmax" && is_one(a[1])) return {};
+      if (choice.operator_name == "softmax" && is_one(a[1])) return {};
       return {operands[0]};
     case ShapeRule::broadcast: {
       if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};

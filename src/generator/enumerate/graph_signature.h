@@ -51,8 +51,8 @@ enum class ShapeRule : std::uint8_t {
 
 // An operator with attributes: an operation that can be appended to a graph.
 struct Choice {
-  std::string name = {};  // "concat 0"
-  std::string word = {};  // operator name as the user gives it: "concat"
+  std::string name = {};           // "concat 0"
+  std::string operator_name = {};  // as the user gives it: "concat"
   ir::OperatorId op{};
   ShapeRule shape = ShapeRule::same;
   std::size_t operands = 1;
@@ -83,8 +83,8 @@ const char* name(TensorKind kind);
 
 struct SignatureOptions {
   TensorKind kind = TensorKind::matrix;
-  std::vector<std::string> words;  // names of operators and constants of that kind
-  std::size_t inputs = 4;          // of the main type; every other type has 2
+  std::vector<std::string> operators;  // names of operators and constants of that kind
+  std::size_t inputs = 4;              // of the main type; every other type has 2
 };
 
 class GraphSignature {
@@ -95,18 +95,18 @@ class GraphSignature {
   GraphSignature& operator=(const GraphSignature&) = delete;
   ~GraphSignature() = default;
 
-  // Makes a signature. Error::invalid_argument names a word that is unknown or not of that kind.
+  // Makes a signature. Error::invalid_argument names an operator that is unknown or not of that kind.
   static Result<GraphSignature> make(const SignatureOptions& options);
-  // Divides words into the signatures that are enumerated one after the other. matmul, transpose, softmax and
-  // reductions need matrices; convolutions and pools need images. Elementwise and data-movement operators
+  // Divides operators into the signatures that are enumerated one after the other. matmul, transpose, softmax
+  // and reductions need matrices; convolutions and pools need images. Elementwise and data-movement operators
   // belong to every requested kind, and to matrices if they are alone.
   // Operators that compare numbers (maximum, max_pool, ...) and operators that are no functions of integers
   // (exp, div, ...) are evaluated on different kinds of numbers and never share a signature.
-  // Error::invalid_argument names an unknown word and suggests similar ones.
-  static Result<std::vector<SignatureOptions>> divide(std::span<const std::string> words, std::size_t inputs);
+  // Error::invalid_argument names an unknown operator and suggests similar ones.
+  static Result<std::vector<SignatureOptions>> divide(std::span<const std::string> operators, std::size_t inputs);
   // All operators and constants that can be enumerated, in alphabetical order.
-  static std::vector<std::string> known_words();
-  // The words of a preset: cnn, transformer, rnn, all. Nothing for any other name.
+  static std::vector<std::string> known_operators();
+  // The operators of a preset: cnn, transformer, rnn, all. Nothing for any other name.
   static std::optional<std::vector<std::string>> preset(std::string_view name);
 
   TensorKind kind() const { return kind_; }
@@ -125,9 +125,9 @@ class GraphSignature {
   bool reads(ChoiceId choice, std::size_t leaf) const {
     const Leaf::Readers readers = leaves_[leaf].readers;
     if (readers == Leaf::Readers::all) return true;
-    const std::string& word = this->choice(choice).word;
-    if (readers == Leaf::Readers::sums) return word == "add" || word == "sub";
-    return readers == Leaf::Readers::products && word == "matmul";
+    const std::string& name = this->choice(choice).operator_name;
+    if (readers == Leaf::Readers::sums) return name == "add" || name == "sub";
+    return readers == Leaf::Readers::products && name == "matmul";
   }
   // An operation on operands of given types.
   struct Operation {

@@ -78,7 +78,7 @@ ordered_json counts_json(const std::vector<std::uint64_t>& counts) {
 }
 
 std::string command_text(const GenerateOptions& options) {
-  return fmt::format("xflow generate --ops {} --max-ops {}{}{}{}", fmt::join(options.words, ","), options.max_operators,
+  return fmt::format("xflow generate --ops {} --max-ops {}{}{}{}", fmt::join(options.operators, ","), options.max_operators,
                      options.inputs != 0 ? fmt::format(" --inputs {}", options.inputs) : std::string(), options.pairs ? "" : " --no-pairs",
                      options.beside_text.empty() ? std::string() : " --beside " + options.beside_text);
 }
@@ -357,7 +357,7 @@ Result<std::optional<GenerateOptions>> job_in(const std::string& out) {
   options.out = out;
   try {
     const ordered_json json = ordered_json::parse(*text);
-    options.words = json.at("operators").get<std::vector<std::string>>();
+    options.operators = json.at("operators").get<std::vector<std::string>>();
     options.max_operators = json.at("max_operators").get<std::size_t>();
     options.pairs = json.at("pairs").get<bool>();
     options.seed = json.at("seed").get<std::uint64_t>();

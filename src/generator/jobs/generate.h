@@ -21,7 +21,7 @@
 namespace xflow::generator {
 
 struct GenerateOptions {
-  std::vector<std::string> words;  // names of operators and constants: GraphSignature::known_words()
+  std::vector<std::string> operators;  // names of operators and constants: GraphSignature::known_operators()
   std::size_t max_operators = 3;
   std::size_t inputs = 0;  // of the main tensor type; 0: max_operators + 1, at most 4
   bool pairs = true;       // also find rules of two outputs that share an operation in the target

@@ -20,7 +20,7 @@ std::size_t inputs_of(const GenerateOptions& options) {
 std::string identity(const GenerateOptions& options) {
   ordered_json json;
   json["format"] = 6;
-  json["operators"] = options.words;
+  json["operators"] = options.operators;
   json["max_operators"] = options.max_operators;
   json["inputs"] = inputs_of(options);
   json["pairs"] = options.pairs;
@@ -96,7 +96,7 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature
 }  // namespace
 
 Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options) {
-  XFLOW_TRY(const std::vector<SignatureOptions> divided, GraphSignature::divide(options.words, inputs_of(options)));
+  XFLOW_TRY(const std::vector<SignatureOptions> divided, GraphSignature::divide(options.operators, inputs_of(options)));
   std::vector<GraphSignature> result;
   for (const SignatureOptions& u : divided) {
     XFLOW_TRY(GraphSignature signature, GraphSignature::make(u));

@@ -24,10 +24,10 @@ using nlohmann::ordered_json;
 std::multiset<std::string_view> partial(const GraphSignature& signature, const SmallGraph& graph) {
   std::multiset<std::string_view> found;
   for (const SmallGraphNode& n : graph.nodes) {
-    const std::string& word = signature.choice(n.choice).word;
+    const std::string& name = signature.choice(n.choice).operator_name;
     const bool by_number = signature.is_constant(n.operands.back());
-    if ((word == "div" && !by_number) || word == "reciprocal") found.insert("division");
-    if (word == "exp" || word == "sqrt") found.insert(word);
+    if ((name == "div" && !by_number) || name == "reciprocal") found.insert("division");
+    if (name == "exp" || name == "sqrt") found.insert(name);
   }
   return found;
 }

@@ -10,9 +10,9 @@ namespace xflow::generator {
 namespace {
 
 std::string operation_text(const Choice& choice, const std::vector<std::string>& operands) {
-  for (const auto& [word, sign] : {std::pair("add", '+'), std::pair("mul", '*'), std::pair("sub", '-'), std::pair("div", '/')})
-    if (choice.word == word) return fmt::format("({} {} {})", operands[0], sign, operands[1]);
-  return fmt::format("{}({})", choice.shape == ShapeRule::convolution ? "conv" : choice.word, fmt::join(operands, ", "));
+  for (const auto& [name, sign] : {std::pair("add", '+'), std::pair("mul", '*'), std::pair("sub", '-'), std::pair("div", '/')})
+    if (choice.operator_name == name) return fmt::format("({} {} {})", operands[0], sign, operands[1]);
+  return fmt::format("{}({})", choice.shape == ShapeRule::convolution ? "conv" : choice.operator_name, fmt::join(operands, ", "));
 }
 
 std::string side_text(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::string> leaves) {

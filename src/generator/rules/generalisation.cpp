@@ -276,8 +276,8 @@ class GeneralisationWriter {
       default:
         break;
     }
-    if (c.word == "average_pool" || c.word == "max_pool") return pool_attributes(generalisation_, c);
-    if (c.word == "softmax") return {rules::attribute("axis", rules::number(-1))};
+    if (c.operator_name == "average_pool" || c.operator_name == "max_pool") return pool_attributes(generalisation_, c);
+    if (c.operator_name == "softmax") return {rules::attribute("axis", rules::number(-1))};
     return {};
   }
 

@@ -26,14 +26,14 @@ Kinds kinds_of(const GraphSignature& signature, const RuleCandidate& candidate) 
       const Choice& c = signature.choice(n.choice);
       kinds.axes = kinds.axes || c.shape == ShapeRule::concat || c.shape == ShapeRule::split;
       kinds.matrix = kinds.matrix || c.shape == ShapeRule::matmul || c.shape == ShapeRule::transpose || c.shape == ShapeRule::reduce ||
-                     c.word == "softmax";
+                     c.operator_name == "softmax";
       if (c.shape == ShapeRule::broadcast) {
         const auto is_tensor = [&](std::uint8_t o) { return o < signature.inputs() || o >= signature.leaves().size(); };
         kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
         kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
       }
-      kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise ||
-                     c.shape == ShapeRule::enlarge || c.word == "average_pool" || c.word == "max_pool";
+      kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise || c.shape == ShapeRule::enlarge ||
+                     c.operator_name == "average_pool" || c.operator_name == "max_pool";
       for (const std::uint8_t o : n.operands) {
         if (o >= signature.inputs() || signature.kind() == TensorKind::image) continue;
         for (const DimId d : signature.dims(signature.leaves()[o].type)) kinds.column = kinds.column || signature.dim(d).name == "1";
@@ -136,17 +136,17 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
 }
 
 std::string name_of(const GraphSignature& signature, const RuleCandidate& candidate) {
-  const auto word = [&](const SmallGraphNode& n) {
-    std::string w = signature.choice(n.choice).word;
+  const auto name_of_node = [&](const SmallGraphNode& n) {
+    std::string w = signature.choice(n.choice).operator_name;
     std::replace(w.begin(), w.end(), '_', '-');
     return w;
   };
   const SmallGraph& s = candidate.source;
   if (s.nodes.empty()) return "leaf";
   // The outermost operator first, then its operands.
-  std::string name = word(s.nodes.back());
+  std::string name = name_of_node(s.nodes.back());
   std::vector<std::string> inner;
-  for (std::size_t k = s.nodes.size() - 1; k-- > 0;) inner.push_back(word(s.nodes[k]));
+  for (std::size_t k = s.nodes.size() - 1; k-- > 0;) inner.push_back(name_of_node(s.nodes[k]));
   for (std::size_t k = 0; k < inner.size(); ++k) name += (k == 0 ? "-of-" : "-and-") + inner[k];
   return name;
 }

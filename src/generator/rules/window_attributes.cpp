@@ -35,7 +35,7 @@ Attributes pool_attributes(Generalisation generalisation, const Choice& choice) 
   Attributes result = generalisation == Generalisation::as_enumerated
                           ? Attributes{rules::attribute("kernel", rules::number(3)), rules::attribute("pads", rules::number(1))}
                           : variables({{"kernel", "k"}, {"strides", "s"}, {"pads", "p"}});
-  if (choice.word == "average_pool") result.push_back(rules::attribute("count_include_pad", rules::number(1)));
+  if (choice.operator_name == "average_pool") result.push_back(rules::attribute("count_include_pad", rules::number(1)));
   return result;
 }
 

@@ -1,4 +1,4 @@
-// The words that a user gives, and the signatures made of them.
+// The operators that a user names, and the signatures made of them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace xflow::generator {
 namespace {
 
-// An operator or constant that a word names.
-struct Word {
+// An operator or constant that a user can name.
+struct KnownOperator {
   std::string_view name;
   bool matrix = false;  // needs matrices
   bool image = false;
@@ -20,7 +20,7 @@ struct Word {
   bool partial = false;  // not a function of integers
 };
 
-constexpr Word kWords[] = {
+constexpr KnownOperator kKnownOperators[] = {
     {"abs"},
     {"add"},
     {"average_kernel", false, true},
@@ -59,23 +59,24 @@ constexpr Word kWords[] = {
     {"zeros"},
 };
 
-const Word* find_word(std::string_view name) {
-  const auto found = std::find_if(std::begin(kWords), std::end(kWords), [&](const Word& w) { return w.name == name; });
-  return found == std::end(kWords) ? nullptr : found;
+const KnownOperator* find_operator(std::string_view name) {
+  const auto found =
+      std::find_if(std::begin(kKnownOperators), std::end(kKnownOperators), [&](const KnownOperator& w) { return w.name == name; });
+  return found == std::end(kKnownOperators) ? nullptr : found;
 }
 
-bool contains(std::span<const std::string> words, std::string_view name) {
-  return std::find(words.begin(), words.end(), name) != words.end();
+bool contains(std::span<const std::string> operators, std::string_view name) {
+  return std::find(operators.begin(), operators.end(), name) != operators.end();
 }
 
-// The length of the common prefix of two words.
+// The length of the common prefix of two names.
 std::size_t common_begin(std::string_view a, std::string_view b) {
   return static_cast<std::size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
-Unexpected unknown_word(std::string_view name) {
+Unexpected unknown_operator(std::string_view name) {
   std::string similar;
-  for (const Word& w : kWords)
+  for (const KnownOperator& w : kKnownOperators)
     if (common_begin(w.name, name) >= 3 || w.name.find(name) != std::string_view::npos)
       similar += fmt::format("{}{}", similar.empty() ? "; similar: " : ", ", w.name);
   return fail(ErrorCode::invalid_argument, fmt::format("unknown operator '{}'{}", name, similar));
@@ -85,9 +86,9 @@ Unexpected unknown_word(std::string_view name) {
 
 const char* name(TensorKind kind) { return kind == TensorKind::matrix ? "matrix" : "image"; }
 
-std::vector<std::string> GraphSignature::known_words() {
+std::vector<std::string> GraphSignature::known_operators() {
   std::vector<std::string> names;
-  for (const Word& w : kWords) names.emplace_back(w.name);
+  for (const KnownOperator& w : kKnownOperators) names.emplace_back(w.name);
   return names;
 }
 
@@ -101,41 +102,41 @@ std::optional<std::vector<std::string>> GraphSignature::preset(std::string_view 
     return std::vector<std::string>{"add", "concat", "div",        "exp",     "identity", "matmul",   "mul",
                                     "one", "ones",   "reduce_sum", "softmax", "split",    "transpose"};
   }
-  if (name == "all") return known_words();
+  if (name == "all") return known_operators();
   return std::nullopt;
 }
 
-Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std::string> words, std::size_t inputs) {
+Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std::string> operators, std::size_t inputs) {
   bool image = false;
   bool matrix = false;
   bool ordered = false;
   bool partial = false;
-  for (const std::string& word : words) {
-    const Word* w = find_word(word);
-    if (w == nullptr) return unknown_word(word);
+  for (const std::string& name : operators) {
+    const KnownOperator* w = find_operator(name);
+    if (w == nullptr) return unknown_operator(name);
     image = image || w->image;
     matrix = matrix || w->matrix;
     ordered = ordered || w->ordered;
     partial = partial || w->partial;
   }
-  if (words.empty()) return fail(ErrorCode::invalid_argument, "no operators are named");
+  if (operators.empty()) return fail(ErrorCode::invalid_argument, "no operators are named");
   std::vector<SignatureOptions> result;
   for (const TensorKind kind : {TensorKind::matrix, TensorKind::image}) {
     if (!(kind == TensorKind::image ? image : matrix || !image)) continue;
     for (const bool with_order : {false, true}) {
       SignatureOptions options{kind, {}, inputs};
       bool worth = !with_order && !ordered;
-      for (const std::string& word : words) {
-        const Word& w = *find_word(word);
+      for (const std::string& name : operators) {
+        const KnownOperator& w = *find_operator(name);
         if ((kind == TensorKind::matrix && w.image) || (kind == TensorKind::image && w.matrix)) continue;
         if (with_order ? w.partial : w.ordered) continue;
-        // Without order: all words except comparisons. With order: comparisons and all functions of integers.
+        // Without order: all operators except comparisons. With order: comparisons and all functions of integers.
         worth = worth || (with_order ? w.ordered : !w.ordered);
-        options.words.push_back(word);
+        options.operators.push_back(name);
       }
-      std::sort(options.words.begin(), options.words.end());
-      options.words.erase(std::unique(options.words.begin(), options.words.end()), options.words.end());
-      if (worth && !options.words.empty()) result.push_back(std::move(options));
+      std::sort(options.operators.begin(), options.operators.end());
+      options.operators.erase(std::unique(options.operators.begin(), options.operators.end()), options.operators.end());
+      if (worth && !options.operators.empty()) result.push_back(std::move(options));
     }
   }
   return result;
@@ -147,12 +148,12 @@ class GraphSignatureBuilder {
   explicit GraphSignatureBuilder(const SignatureOptions& options) : options_(options) {}
 
   Result<GraphSignature> build() {
-    for (const std::string& word : options_.words) {
-      const Word* w = find_word(word);
-      if (w == nullptr) return unknown_word(word);
+    for (const std::string& name : options_.operators) {
+      const KnownOperator* w = find_operator(name);
+      if (w == nullptr) return unknown_operator(name);
       if (options_.kind == TensorKind::matrix ? w->image : w->matrix)
         return fail(ErrorCode::invalid_argument,
-                    fmt::format("'{}' is not an operator on {}", word, options_.kind == TensorKind::matrix ? "matrices" : "images"));
+                    fmt::format("'{}' is not an operator on {}", name, options_.kind == TensorKind::matrix ? "matrices" : "images"));
     }
     u_.kind_ = options_.kind;
     u_.one_ = u_.named("1", {1, 1});
@@ -172,7 +173,7 @@ class GraphSignatureBuilder {
   }
 
  private:
-  bool has(std::string_view word) const { return contains(options_.words, word); }
+  bool has(std::string_view name) const { return contains(options_.operators, name); }
 
   void inputs(std::vector<DimId> dims, std::size_t count) {
     const TypeId type = u_.intern(std::move(dims));
@@ -211,8 +212,8 @@ class GraphSignatureBuilder {
   }
 
   void constants() {
-    const auto full = [&](std::string_view word, const ir::Rational& value) {
-      if (has(word)) u_.leaves_.push_back({Leaf::Kind::full, u_.intern({}), 0, value, Leaf::Readers::all});
+    const auto full = [&](std::string_view name, const ir::Rational& value) {
+      if (has(name)) u_.leaves_.push_back({Leaf::Kind::full, u_.intern({}), 0, value, Leaf::Readers::all});
     };
     full("zero", 0);
     full("one", 1);
@@ -225,8 +226,8 @@ class GraphSignatureBuilder {
       u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.kernel_, u_.kernel_}), 0, {}, Readers::sums});
       u_.leaves_.push_back({Leaf::Kind::identity_kernel, u_.intern({c_, c_, u_.one_, u_.one_}), 0, {}, Readers::sums});
     }
-    for (const auto& [word, value] : {std::pair("ones", 1), std::pair("zeros", 0)}) {
-      if (!has(word)) continue;
+    for (const auto& [name, value] : {std::pair("ones", 1), std::pair("zeros", 0)}) {
+      if (!has(name)) continue;
       for (const std::size_t first : u_.group_begins_) {
         const TypeId type = u_.leaves_[first].type;
         const bool column = u_.dims(type).size() == 2 && u_.dims(type)[1] == u_.one_;
@@ -238,10 +239,10 @@ class GraphSignatureBuilder {
           {Leaf::Kind::full, u_.intern({c_, u_.one_, u_.kernel_, u_.kernel_}), 0, *ir::Rational::make(1, 9), Readers::all});
   }
 
-  void add(std::string_view word, std::string_view op, Choice choice) {
-    if (!has(word)) return;
-    if (choice.name.empty()) choice.name = word;
-    choice.word = word;
+  void add(std::string_view name, std::string_view op, Choice choice) {
+    if (!has(name)) return;
+    if (choice.name.empty()) choice.name = name;
+    choice.operator_name = name;
     choice.op = ops::id_of(op);
     u_.choices_.push_back(std::move(choice));
   }
@@ -309,8 +310,8 @@ class GraphSignatureBuilder {
   }
 
   void numbers() {
-    for (const std::string& word : options_.words) {
-      const Word& w = *find_word(word);
+    for (const std::string& name : options_.operators) {
+      const KnownOperator& w = *find_operator(name);
       if (w.ordered) u_.numbers_ = GraphSignature::Numbers::integers;
       if (w.partial) u_.numbers_ = GraphSignature::Numbers::pairs;
     }
