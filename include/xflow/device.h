@@ -59,8 +59,8 @@ struct FusedOperation {
 
 // One kernel launch, as plain data. docs/cost.md, *Kernels*, lists the names and their attributes.
 struct Kernel {
-  std::string name;  // "matmul", "convolution", "reduce", "softmax", "pointwise/relu", "copy"
-  std::string word;  // variant of the name: "sum" of "reduce", "transpose" of "copy"
+  std::string name;     // "matmul", "convolution", "reduce", "softmax", "pointwise/relu", "copy"
+  std::string variant;  // of the kernel: "sum" of "reduce", "transpose" of "copy"
   std::vector<KernelTensor> operands;
   std::vector<KernelTensor> results;
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> integers;  // "strides": {2, 2}

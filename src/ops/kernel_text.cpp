@@ -22,7 +22,7 @@ struct Named {
   std::string_view name;
   KernelFamily family;
   std::optional<Op> op;
-  std::string_view word = "";
+  std::string_view variant = "";
 };
 // Kernels with a name other than that of their operator, and kernels without an operator.
 constexpr std::array kNamed = {
@@ -71,12 +71,12 @@ StepFunction function_named(std::string_view name) {
   return {{}, {}, "", std::string(name)};
 }
 
-// Parses "resize/linear/half_pixel/floor": the operator and its word attributes.
-void set_copy(KernelSpec& spec, std::string_view word) {
-  const std::vector<std::string_view> parts = split(word);
+// Parses "resize/linear/half_pixel/floor": the operator and its string attributes.
+void set_copy(KernelSpec& spec, std::string_view variant) {
+  const std::vector<std::string_view> parts = split(variant);
   const auto op = op_named(parts[0]);
   if (!op) {
-    spec.function.unknown = word;
+    spec.function.unknown = variant;
     return;
   }
   spec.function.op = op;
@@ -236,8 +236,8 @@ std::string kernel_name(const KernelSpec& spec) {
   }
 }
 
-std::string kernel_word(const KernelSpec& spec) {
-  if (const Named* named = find_named(spec); named != nullptr && !named->word.empty()) return std::string(named->word);
+std::string kernel_variant(const KernelSpec& spec) {
+  if (const Named* named = find_named(spec); named != nullptr && !named->variant.empty()) return std::string(named->variant);
   std::string words = joined_words(spec);
   switch (spec.family) {
     case KernelFamily::pointwise:
@@ -253,28 +253,28 @@ std::string kernel_word(const KernelSpec& spec) {
   }
 }
 
-KernelSpec kernel_named(std::string_view name, std::string_view word) {
+KernelSpec kernel_named(std::string_view name, std::string_view variant) {
   KernelSpec spec;
-  const auto named = std::ranges::find_if(kNamed, [&](const Named& n) { return n.name == name && n.word == word; });
+  const auto named = std::ranges::find_if(kNamed, [&](const Named& n) { return n.name == name && n.variant == variant; });
   if (named != kNamed.end()) {
     spec.family = named->family;
     spec.function.op = named->op;
   } else if (name.starts_with(kPointwise)) {
     spec.family = KernelFamily::pointwise;
     spec.function = function_named(name.substr(kPointwise.size()));
-    spec.function.graph = word;
+    spec.function.graph = variant;
   } else if (name == "reduce") {
     spec.family = KernelFamily::reduction;
-    spec.function.op = op_named(fmt::format("{}{}", kReduction, word));
-    if (!spec.function.op) spec.function.unknown = word;
+    spec.function.op = op_named(fmt::format("{}{}", kReduction, variant));
+    if (!spec.function.op) spec.function.unknown = variant;
   } else if (name == "copy") {
     spec.family = KernelFamily::copy;
-    set_copy(spec, word);
+    set_copy(spec, variant);
   } else {
     spec.family = name == "reorder" ? KernelFamily::reorder : KernelFamily::other;
     if (spec.family == KernelFamily::other) spec.function.op = op_named(name);
     if (spec.family == KernelFamily::other && !spec.function.op) spec.function.unknown = name;
-    if (!word.empty()) spec.words.emplace_back("", word);
+    if (!variant.empty()) spec.words.emplace_back("", variant);
   }
   return spec;
 }
@@ -307,7 +307,7 @@ PostOperation step_named(std::string_view name) {
 // "convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> float32[1,4,8,8] pads=[1,1,1,1] | clip{0,6} | add(float32[1,4,1,1])"
 std::string to_string(const KernelSpec& spec) {
   std::string text = kernel_name(spec);
-  if (const std::string word = kernel_word(spec); !word.empty()) text += ":" + word;
+  if (const std::string variant = kernel_variant(spec); !variant.empty()) text += ":" + variant;
   text += fmt::format("({}) -> {}", show(spec.operands), show(spec.results));
   for (const auto& [name, values] : spec.integers) text += fmt::format(" {}=[{}]", name, fmt::join(values, ","));
   for (const auto& [name, value] : spec.reals) text += fmt::format(" {}={}", name, value);

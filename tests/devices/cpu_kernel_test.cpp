@@ -42,7 +42,7 @@ TEST(CpuPool, ComputesItsSpec) {
 TEST(CpuReduce, ComputesItsSpec) {
   const Dims dims = {2, 33, 6, 7};
   const Values x = random_values(dims, 1, 0.5, 1.5);
-  for (const std::string word : {"sum", "mean", "max", "min", "l2"}) {
+  for (const std::string variant : {"sum", "mean", "max", "min", "l2"}) {
     for (const Dims& axes : {Dims{2, 3}, Dims{1}, Dims{3}, Dims{0, 1, 2, 3}, Dims{0, 2}}) {
       Dims kept = dims;
       Dims dropped;
@@ -55,16 +55,16 @@ TEST(CpuReduce, ComputesItsSpec) {
           dropped.push_back(dims[k]);
         }
       }
-      Values y(static_cast<std::size_t>(count(kept)), word == "max" ? -INFINITY : word == "min" ? INFINITY : 0);
+      Values y(static_cast<std::size_t>(count(kept)), variant == "max" ? -INFINITY : variant == "min" ? INFINITY : 0);
       for_each_index(dims, [&](const Dims& i) {
         Dims o = i;
         for (const std::int64_t axis : axes) o[static_cast<std::size_t>(axis)] = 0;
         double& v = y[row_major(kept, o)];
         const double e = x[row_major(dims, i)];
-        v = word == "max" ? std::max(v, e) : word == "min" ? std::min(v, e) : word == "l2" ? v + e * e : v + e;
+        v = variant == "max" ? std::max(v, e) : variant == "min" ? std::min(v, e) : variant == "l2" ? v + e * e : v + e;
       });
-      for (double& v : y) v = word == "mean" ? v / n : word == "l2" ? std::sqrt(v) : v;
-      KernelSpec spec = ops::kernel_named("reduce", word);
+      for (double& v : y) v = variant == "mean" ? v / n : variant == "l2" ? std::sqrt(v) : v;
+      KernelSpec spec = ops::kernel_named("reduce", variant);
       spec.operands = {tensor(dims)};
       spec.results = {tensor(kept)};
       spec.integers = {{"axes", axes}, {"keep_dims", {1}}};
@@ -103,8 +103,8 @@ TEST(CpuNormalization, ComputesItsSpec) {
   const Values x = random_values(dims, 1);
   const Values scale = random_values({70}, 2);
   const Values shift = random_values({70}, 3);
-  for (const std::string word : {"layer", "rms"}) {
-    KernelSpec spec = ops::kernel_named("normalization", word);
+  for (const std::string variant : {"layer", "rms"}) {
+    KernelSpec spec = ops::kernel_named("normalization", variant);
     spec.operands = {tensor(dims), tensor({70}, true), tensor({70}, true)};
     spec.results = {tensor(dims)};
     spec.integers = {{"axes", {2}}};
@@ -113,7 +113,7 @@ TEST(CpuNormalization, ComputesItsSpec) {
     for (std::size_t row = 0; row < 10; ++row) {
       double mean = 0;
       double squares = 0;
-      for (std::size_t k = 0; k < 70; ++k) mean += word == "layer" ? x[row * 70 + k] / 70 : 0;
+      for (std::size_t k = 0; k < 70; ++k) mean += variant == "layer" ? x[row * 70 + k] / 70 : 0;
       for (std::size_t k = 0; k < 70; ++k) squares += (x[row * 70 + k] - mean) * (x[row * 70 + k] - mean) / 70;
       for (std::size_t k = 0; k < 70; ++k) y[row * 70 + k] = (x[row * 70 + k] - mean) / std::sqrt(squares + 1e-3) * scale[k] + shift[k];
     }
@@ -123,9 +123,9 @@ TEST(CpuNormalization, ComputesItsSpec) {
 
 // Movement. ---------------------------------------------------------------------------------------------------------------------------
 
-KernelSpec copy(const std::string& word, std::vector<TensorSpec> operands, std::vector<TensorSpec> results,
+KernelSpec copy(const std::string& variant, std::vector<TensorSpec> operands, std::vector<TensorSpec> results,
                 std::vector<std::pair<std::string, Dims>> integers) {
-  KernelSpec spec = ops::kernel_named("copy", word);
+  KernelSpec spec = ops::kernel_named("copy", variant);
   spec.operands = std::move(operands);
   spec.results = std::move(results);
   spec.integers = std::move(integers);

@@ -140,8 +140,8 @@ TEST_F(KernelSourceTest, ComputesPostOperationsInTheSameFunction) {
 }
 
 TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
-  for (const char* word : {"layer", "rms"}) {
-    KernelSpec spec = ops::made_kernel("normalization", word, {tensor({6, 300}), tensor({300}), tensor({300})}, {tensor({6, 300})},
+  for (const char* variant : {"layer", "rms"}) {
+    KernelSpec spec = ops::made_kernel("normalization", variant, {tensor({6, 300}), tensor({300}), tensor({300})}, {tensor({6, 300})},
                                        {{"axes", {1}}}, {{"epsilon", 1e-5}});
     add(spec);
   }
@@ -151,8 +151,8 @@ TEST_F(KernelSourceTest, ComputesNormalisationsAndSoftmaxInStages) {
 
 TEST_F(KernelSourceTest, ComputesRowsInOneLaunch) {
   std::vector<KernelSpec> specs;
-  for (const char* word : {"layer", "rms"}) {
-    specs.push_back(ops::made_kernel("normalization", word, {tensor({2, 3, 30, 10}), tensor({30, 10})}, {tensor({2, 3, 30, 10})},
+  for (const char* variant : {"layer", "rms"}) {
+    specs.push_back(ops::made_kernel("normalization", variant, {tensor({2, 3, 30, 10}), tensor({30, 10})}, {tensor({2, 3, 30, 10})},
                                      {{"axes", {2, 3}}}, {{"epsilon", 1e-5}}));
   }
   for (const char* kernel : {"softmax", "log_softmax"}) {

@@ -40,10 +40,10 @@ TEST(KernelText, IsReadBackAsItWasWritten) {
   }
 }
 
-// A name, the word behind it, and what is computed.
+// A name, its variant, and what is computed.
 struct Name {
   const char* name;
-  const char* word;
+  const char* variant;
   KernelFamily family;
   StepFunction function;
 };
@@ -72,12 +72,12 @@ TEST(KernelText, NamesWhatIsComputed) {
       {"lrn", "", other, {.op = Op::Lrn}},
   };
   for (const Name& expected : names) {
-    SCOPED_TRACE(std::string(expected.name) + ":" + expected.word);
-    const KernelSpec spec = kernel_named(expected.name, expected.word);
+    SCOPED_TRACE(std::string(expected.name) + ":" + expected.variant);
+    const KernelSpec spec = kernel_named(expected.name, expected.variant);
     EXPECT_EQ(spec.family, expected.family);
     EXPECT_EQ(spec.function, expected.function);
     EXPECT_EQ(kernel_name(spec), expected.name);
-    EXPECT_EQ(kernel_word(spec), expected.word);
+    EXPECT_EQ(kernel_variant(spec), expected.variant);
   }
   const KernelSpec resize = kernel_named("copy", "resize/linear/half_pixel/floor");
   EXPECT_EQ(resize.word("mode"), "linear");

@@ -94,7 +94,7 @@ class CopyLoop final : public LoopKernel {
     };
     if (!spec.post.empty()) return cannot("copies with post-operations");
     XFLOW_CHECK(add_buffers(spec));
-    if (operands_.empty() || !spec.function.op) return cannot(ops::kernel_word(spec));
+    if (operands_.empty() || !spec.function.op) return cannot(ops::kernel_variant(spec));
     const ops::Op op = *spec.function.op;
     const auto integers = [&](const char* name, const Dims& otherwise) {
       const Dims* found = spec.find(name);
@@ -149,7 +149,7 @@ class CopyLoop final : public LoopKernel {
     } else if (op == ops::Op::Resize) {
       return prepare_resize(spec);
     } else {
-      return cannot(ops::kernel_word(spec));
+      return cannot(ops::kernel_variant(spec));
     }
     return {};
   }

@@ -132,7 +132,7 @@ class ReduceLoop final : public LoopKernel {
     } else if (function_.is(ops::Op::ReduceMin)) {
       folder_ = folder<Fold::minimum>(kInfinity);
     } else {
-      return no_loop(spec, ops::kernel_word(spec));
+      return no_loop(spec, ops::kernel_variant(spec));
     }
     XFLOW_CHECK(add_buffers(spec));
     XFLOW_TRY(const std::vector<bool> reduced, reduced_dimensions(spec));

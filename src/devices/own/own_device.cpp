@@ -23,7 +23,7 @@ FusedOperation fused(const ops::PostOperation& post) { return {ops::step_name(po
 
 Kernel kernel(const ops::KernelSpec& spec) {
   Kernel result{
-      ops::kernel_name(spec), ops::kernel_word(spec), tensors(spec.operands), tensors(spec.results), spec.integers, spec.reals, {},
+      ops::kernel_name(spec), ops::kernel_variant(spec), tensors(spec.operands), tensors(spec.results), spec.integers, spec.reals, {},
       ops::to_string(spec)};
   for (const ops::PostOperation& post : spec.post) result.fused.push_back(fused(post));
   return result;

@@ -17,7 +17,7 @@ ir::DataType type_of(const ops::KernelSpec& spec) { return spec.results.empty() 
 std::string base_name(const ops::KernelSpec& spec) { return is_pointwise(spec) ? "pointwise" : ops::kernel_name(spec); }
 
 std::string layout_name(const ops::KernelSpec& spec, Layout layout) {
-  return fmt::format("{}:{} {} {}", ops::kernel_name(spec), ops::kernel_word(spec), ir::name(type_of(spec)), name(layout));
+  return fmt::format("{}:{} {} {}", ops::kernel_name(spec), ops::kernel_variant(spec), ir::name(type_of(spec)), name(layout));
 }
 
 std::string fused_name(const ops::KernelSpec& base, const ops::StepFunction& step) {

@@ -47,7 +47,7 @@ class ProfileDevice final : public Device {
   Calibration calibration_;
   std::vector<Chosen> chosen_;
   std::set<std::string> chooses_;  // kernels
-  std::set<std::string> layouts_;  // "kernel:word type layout"
+  std::set<std::string> layouts_;  // "kernel:variant type layout"
   std::set<std::string> fused_;    // "kernel type operation"
   std::size_t longest_ = 0;        // longest chain in the profile
   bool reads_function_graphs_ = false;
