@@ -85,7 +85,7 @@ struct Profiled {
 
 // The machine's speed changes from minute to minute, so what was predicted is compared with runs by kernels that are timed again between
 // the runs: by which factor they take longer now than when the prediction was made. The median of some rounds of the error.
-double error_in_turns(Profiled& p, cost::cpu::Program& program) {
+double interleaved_error(Profiled& p, cost::cpu::Program& program) {
   constexpr int kRounds = 7;
   struct Timed {
     ops::KernelSpec spec;
@@ -149,9 +149,9 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   XFLOW_TRY(p.cost, p.costs->cost(p.model.graph));
   p.database->flush();
   const auto begin = std::chrono::steady_clock::now();
-  XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> again, cost::cpu::open_cpu_device(device_options));
-  cost::Database known = cost::Database::open(file, again->info());
-  XFLOW_CHECK(cost::CostModel(p.arena, *again, known, sizes.valuation()).cost(p.model.graph));
+  XFLOW_TRY(const std::unique_ptr<cost::cpu::CpuDevice> reopened, cost::cpu::open_cpu_device(device_options));
+  cost::Database known = cost::Database::open(file, reopened->info());
+  XFLOW_CHECK(cost::CostModel(p.arena, *reopened, known, sizes.valuation()).cost(p.model.graph));
   for (const char* suffix : {"", "-wal", "-shm"}) std::filesystem::remove(file + suffix, none);
   p.warm_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   auto program = cost::cpu::Program::build(*p.device, p.arena, p.model.graph, *p.costs, sizes.valuation());
@@ -160,7 +160,7 @@ Result<std::unique_ptr<Profiled>> profile(const std::string& path) {
   XFLOW_TRY(const api::InputSet set, api::seeded_inputs(p.arena, inputs, sizes, {}));
   for (const api::NamedInput& input : inputs) XFLOW_CHECK(program->write(input.value, set.tensors.at(std::string(input.name))));
   p.executed = execute(*program);
-  p.error = error_in_turns(p, *program);
+  p.error = interleaved_error(p, *program);
   p.share_not_run = program->plan().share_not_run();
   if (std::getenv("XFLOW_BENCH_COVER") != nullptr) print_launches(*program, p.executed);
   return profiled;

@@ -1,5 +1,5 @@
 // Whether models end slower than they began: with XFLOW_BENCH_GATES=N each model under XFLOW_TEST_MODELS is optimised N times with the
-// gate, 500 graphs each and costs timed anew (or with XFLOW_BENCH_COSTS=FILE kept there), on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND,
+// gate, 500 graphs each and costs timed again (or with XFLOW_BENCH_COSTS=FILE kept there), on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND,
 // in a runner. What was shipped is then run against the original once more, in another order and with the same costs, by the same test;
 // where it does not pass again, the original is run against it: where that passes, the result is slower.
 //
@@ -107,12 +107,13 @@ Result<Tally> tally(const std::string& path, int repeats) {
     XFLOW_TRY(const OptimizeReport report, optimize_file(path, output, options));
     if (!report.improved) continue;
     ++counted.shipped;
-    XFLOW_TRY(const cost::GateComparison again, options.device.runner.empty() ? judge_on_cpu(path, output) : judge_in_runner(path, output));
-    if (again.verdict == cost::GateVerdict::failed) return fail(ErrorCode::internal, again.failure);
-    if (again.verdict == cost::GateVerdict::faster) ++counted.faster;
-    if (again.verdict == cost::GateVerdict::equal) ++counted.equal;
-    if (again.verdict == cost::GateVerdict::slower) ++counted.slower;
-    counted.worst = std::max(counted.worst, again.ratio);
+    XFLOW_TRY(const cost::GateComparison confirmation,
+              options.device.runner.empty() ? judge_on_cpu(path, output) : judge_in_runner(path, output));
+    if (confirmation.verdict == cost::GateVerdict::failed) return fail(ErrorCode::internal, confirmation.failure);
+    if (confirmation.verdict == cost::GateVerdict::faster) ++counted.faster;
+    if (confirmation.verdict == cost::GateVerdict::equal) ++counted.equal;
+    if (confirmation.verdict == cost::GateVerdict::slower) ++counted.slower;
+    counted.worst = std::max(counted.worst, confirmation.ratio);
   }
   std::error_code none;
   std::filesystem::remove(output, none);

@@ -1,6 +1,6 @@
 // Whether predictions order rewritten graphs as their runs do: with XFLOW_BENCH_REWRITES=N, for each model under XFLOW_TEST_MODELS, N
 // graphs that random rewrites by the shipped rules make of it, good ones and bad ones, as many in a row as it has operations at most. Each
-// is run on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND, in a runner, where its kernels are timed then as well, in turns with the
+// is run on this CPU or, with XFLOW_BENCH_RUNNER=COMMAND, in a runner, where its kernels are timed then as well, interleaved with the
 // original, so that a machine whose speed changes meets both. With XFLOW_BENCH_COSTS=FILE costs are kept there.
 //
 // Counters: graphs (that differ from one another in what is predicted and could be run), spearman (rank correlation of predicted and

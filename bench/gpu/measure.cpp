@@ -151,7 +151,7 @@ Result<void> compare_with_reference(Runs& runs, cost::ProgramId program, Lifted&
 }
 
 // In an order that is drawn for each turn.
-Result<Json> run_in_turns(Runs& runs, cost::ProgramId original, cost::ProgramId result, const MeasureOptions& options) {
+Result<Json> run_interleaved(Runs& runs, cost::ProgramId original, cost::ProgramId result, const MeasureOptions& options) {
   XFLOW_TRY(const int repeats, runs.repeats_for(original, options.sample_ns));
   XFLOW_CHECK(runs.repeats_for(result, options.sample_ns));
   std::vector<double> before(options.turns);
@@ -196,7 +196,7 @@ Result<void> measure(Runs& runs, Lifted& model, const std::string& path, const s
     XFLOW_TRY(const std::unique_ptr<Lifted> better, lift(output));
     XFLOW_TRY(const Runs::Covered better_cover, runs.cover(*better));
     XFLOW_TRY(const cost::ProgramId result, runs.add(*better, better_cover.plan));
-    XFLOW_TRY(measurement["turns"], run_in_turns(runs, original, result, options));
+    XFLOW_TRY(measurement["turns"], run_interleaved(runs, original, result, options));
   }
   if (runs.memory_bytes() > 0) measurement["memory_bytes"] = runs.memory_bytes();
   return {};

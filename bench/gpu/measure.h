@@ -27,7 +27,7 @@ Result<nlohmann::ordered_json> describe_device(const OptimizeOptions& options);
 //   "original" {"repeats", "samples"}, "error": of the prediction, as a part of the median sample,
 //   "memory_bytes": the most that the device had in use (GPUs alone),
 //   "report": of optimising (docs/cost.md),
-//   "turns", where something was gained: {"repeats", "original", "result", "ratio" {"median", "low", "high"}}: both in turns once more.
+//   "turns", where something was gained: {"repeats", "original", "result", "ratio" {"median", "low", "high"}}: both interleaved once more.
 // What could not be run is in "failure", and the rest is missing. Errors: those of reading the model and of the device.
 Result<nlohmann::ordered_json> measure_model(const std::string& path, const std::string& output, const MeasureOptions& options);
 

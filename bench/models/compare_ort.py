@@ -4,8 +4,8 @@
 
 The models are those of the folder XFLOW_TEST_MODELS (or those of the NAMEs there, without .onnx) and that of the quickstart. The numbers are
 processor times as parts of the original's, medians over interleaved turns with their 95 % intervals. `same` is the original again, which is
-the noise of the method; `saved` is the original read and written by onnx, the control for the peers, which do that too; `xflow` pays with the
-kernels of this CPU, `runner` with those of ONNX Runtime, where it also runs whole models (docs/runner.md), both with as many threads as the
+the noise of the method; `saved` is the original read and written by onnx, the baseline of the peers, which do that too; `xflow` uses the
+kernels of this CPU, `runner` those of ONNX Runtime, where it also runs whole models (docs/runner.md), both with as many threads as the
 models run with then. "kept": xflow wrote the bytes of the original, which counts as 1 in the mean. --peers names a Python
 environment with onnxsim and onnxslim (scripts/deps peers); without it they are left out. Figures stay in FOLDER/MODEL/THREADS; with --known
 they are printed again, for models that were compared one by one. A second table says what was predicted of whole models from kernels timed in

@@ -42,7 +42,7 @@ struct Timed {
   double executed = 0;  // nanoseconds
 };
 
-// Two programs in turns; what the first takes more: as kernels are timed, so that interference meets both.
+// Two programs interleaved; what the first takes more: as kernels are timed, so that interference meets both.
 Result<double> time_beyond(cost::runner::RunnerExecutor& executor, cost::ProgramId program, cost::ProgramId empty) {
   constexpr int kRuns = 25;
   std::vector<double> more;

@@ -54,9 +54,9 @@ std::string TokenReader::found() const {
 }
 
 std::string_view TokenReader::advice() const {
-  const bool again = at_ > 0 && tokens_[at_ - 1].kind == Token::Kind::symbol && tokens_[at_ - 1].text == peek().text;
-  if (is_symbol("=") && again) return "; a guard is written N = M";
-  if (is_symbol("^") || (is_symbol("*") && again)) return "; a power is written x * x or pow(x, 2)";
+  const bool is_repeated = at_ > 0 && tokens_[at_ - 1].kind == Token::Kind::symbol && tokens_[at_ - 1].text == peek().text;
+  if (is_symbol("=") && is_repeated) return "; a guard is written N = M";
+  if (is_symbol("^") || (is_symbol("*") && is_repeated)) return "; a power is written x * x or pow(x, 2)";
   if (is_word("true") || is_word("false")) return "; a flag is written 1 or 0";
   if (is_word("or")) return "; guards are joined by 'and', an alternative is a rule of its own";
   return {};

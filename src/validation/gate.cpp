@@ -17,7 +17,7 @@ namespace xflow::cost {
 namespace {
 
 constexpr int kMostRepeats = 100'000;
-constexpr std::size_t kLeastPairsAgain = 3;  // if time is short
+constexpr std::size_t kLeastConfirmingPairs = 3;  // if time is short
 
 double wall_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -109,7 +109,7 @@ class Duel {
       const std::size_t before = state_.pairs;
       while (state_.pairs - before < pairs && seconds_left_() > rest)
         if (!pair(random)) return;
-      if (state_.pairs - before < std::min(pairs, kLeastPairsAgain)) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
+      if (state_.pairs - before < std::min(pairs, kLeastConfirmingPairs)) return conclude(GateStop::unconfirmed, GateVerdict::undecided);
       for (ByClock& clock : clocks_) clock.end_setting(before);
       conclude(GateStop::pairs);
       if (state_.verdict == GateVerdict::faster && is_faster([](const ByClock& clock) { return clock.was_faster_each_time(); })) continue;

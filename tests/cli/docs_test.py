@@ -1,7 +1,7 @@
 """The page on rules is right: docs_test.py PROGRAM PAGE [unittest arguments].
 
 Blocks of the page that begin with '# NAME.rules' are files, blocks that begin with '$ xflow ...' are commands with their output, where
-times are written TIME. With XFLOW_RENEW_GOLDENS set in the environment the outputs in the page are written anew.
+times are written TIME. With XFLOW_RENEW_GOLDENS set in the environment the outputs in the page are written again.
 """
 
 import os

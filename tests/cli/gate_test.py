@@ -26,7 +26,7 @@ def command(*arguments):
 
 class GateTest(ProgramTest):
     def judge(self, source, runner, *arguments):
-        """The text of the report and the report of a model, of which the output lies in out.onnx. The search pays with prices of this CPU."""
+        """The text of the report and the report of a model, of which the output lies in out.onnx. The search uses prices of this CPU."""
         self.write("m.onnx", source)
         text = self.optimize("m.onnx", "--runner", command(*runner), "--device", "cpu", "--report", "report.json", *arguments, gate=True)
         return text, json.loads((self.folder / "report.json").read_text())
@@ -291,7 +291,7 @@ class Gate(GateTest):
 
 
 class Prices(ProgramTest):
-    """Kernels timed in the runner: what the search pays with."""
+    """The search uses times of kernels in the runner."""
 
     def optimized(self, source, runner, *arguments):
         self.write("m.onnx", source)

@@ -1,6 +1,6 @@
 """What the optimised models gain in ONNX Runtime: speed_test.py PROGRAM WORK QUICKSTART_MODEL.
 
-Times are compared within one process, as processor time and in turns, never with a limit; a test passes as soon as one round shows the gain.
+Times are compared within one process, as processor time and interleaved, never with a limit; a test passes as soon as one round shows the gain.
 """
 
 import collections
@@ -44,7 +44,7 @@ class Speed(unittest.TestCase):
         path = pathlib.Path(MODELS, "repvgg_ts.onnx")
         blocks = sum(node.op_type == "Conv" and kernel_of(node) == [3, 3] for node in onnx.load(path).graph.node)
         self.assertGreater(blocks, 1)
-        # A kernel that was timed in a noisy moment may keep a branch: then all are timed anew.
+        # A kernel that was timed in a noisy moment may keep a branch: then all are timed again.
         for _ in range(ROUNDS):
             for costs in WORK.glob("costs.db*"):
                 costs.unlink()

@@ -117,7 +117,7 @@ TEST(Price, OfAChainIsNeverBelowThatOfTheChainWithoutSomeOfIt) {
     CostModel model(chains.arena(), device, database, [](ir::SymbolId) { return std::nullopt; });
     for (int attempt = 0; attempt < 20; ++attempt) {
       const Chains::Chain chain = chains.chain();
-      // Each graph of the family against each that it contains, each asked for in an order by chance.
+      // Each graph of the family against each that it contains, each asked for in a random order.
       std::map<std::uint32_t, Cost> costs;
       const std::uint32_t all = 1U << chain.links.size();
       const auto cost = [&](std::uint32_t removed) {

@@ -5,7 +5,8 @@ namespace {
 
 using EnlargedKernels = Coverage;
 
-// A fire module: windows of 1x1 and of 3x3 side by side. What comes before is dear, so that the relu may first move out of the branches.
+// A fire module: windows of 1x1 and of 3x3 side by side. What comes before is expensive, so that the relu may first move out of the
+// branches.
 TEST_F(EnlargedKernels, OfOneByOneAreMergedWithThoseOfThreeByThree) {
   const ValueId x = conv(input("x", {dim("N", 1), 64, 8, 8}), weight({16, 64, 3, 3}), 1);
   const ValueId small = relu(add(conv(x, weight({2, 16, 1, 1})), weight({1, 2, 1, 1})));

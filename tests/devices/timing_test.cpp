@@ -22,7 +22,7 @@ struct Machine {
 
 KernelCost time_one(Machine& machine, const std::function<void()>& run, bool thread_time = true) {
   const std::vector<std::function<void()>> runs = {run};
-  return time_in_turns(runs, {}, thread_time, machine.reader())[0];
+  return time_interleaved(runs, {}, thread_time, machine.reader())[0];
 }
 
 TEST(Timing, OfAQuietMachineIsExact) {
@@ -34,7 +34,7 @@ TEST(Timing, OfAQuietMachineIsExact) {
 }
 
 TEST(Timing, ForgetsAWhileInWhichEverythingIsSlow) {
-  // A neighbour slows every launch of half the time by a third, for 400 us in turns.
+  // A neighbour slows every launch of half the time by a third, in every other 400 us.
   Machine machine;
   const KernelCost cost = time_one(machine, [&] {
     const bool slow = static_cast<std::int64_t>(machine.clocks.wall.count() / 400e3) % 2 == 0;
@@ -89,7 +89,7 @@ TEST(Timing, FunctionsThatTakeTurnsMeetTheSameInterference) {
     machine.pass(now, now);
   };
   const std::vector<std::function<void()>> runs = {[&] { launch(1050); }, [&] { launch(1000); }};
-  const std::vector<KernelCost> costs = time_in_turns(runs, {}, true, machine.reader());
+  const std::vector<KernelCost> costs = time_interleaved(runs, {}, true, machine.reader());
   EXPECT_LT(costs[1].median.count(), costs[0].median.count());
   EXPECT_LT(costs[0].median.count(), 1100);
 }

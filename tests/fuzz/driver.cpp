@@ -31,7 +31,7 @@ constexpr std::size_t kLongestSeed = 1U << 16;  // of what is mutated; longer on
 constexpr std::size_t kLongestInput = 1U << 17;
 constexpr int kSecondsAnInput = 60;
 
-std::string current;  // the input at hand, for on_end
+std::string current;  // the current input, for on_end
 
 // What is called here is safe in a signal handler.
 void on_end(int signal) {

@@ -17,7 +17,7 @@ class RandomDevice final : public Device {
   // A time for a kernel, given a random number in [0, 1) that belongs to it.
   using Times = std::function<double(const ops::KernelSpec&, double)>;
 
-  // Nothing about a kernel says how long it takes: from a nanosecond to a second, in every layout anew.
+  // Nothing about a kernel says how long it takes: from a nanosecond to a second, drawn for each layout.
   static double adversarial(const ops::KernelSpec&, double random) { return std::pow(10.0, 9 * random); }
   // What a kernel has to do, measured with an error of up to 30 % either way.
   static double noisy(const ops::KernelSpec& spec, double random) {
@@ -46,7 +46,7 @@ class RandomDevice final : public Device {
     const double slowdown = slowdowns ? slowdowns(measured) : 0;
     KernelCost cost{
         Nanoseconds(times_(spec, random(spec, layout)) * (1 + slowdown)), Nanoseconds(0), 1, layout, layout, tells ? slowdown : 0};
-    if (layout == Layout::any) {  // its layouts are chance too
+    if (layout == Layout::any) {  // its layouts are random too
       constexpr Layout kLayouts[] = {Layout::plain, Layout::channels_last, Layout::blocked8};
       cost.operands = cost.results = kLayouts[static_cast<std::size_t>(3 * random(spec, Layout::plain))];
     }

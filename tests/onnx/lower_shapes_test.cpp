@@ -46,7 +46,7 @@ std::string concat(std::vector<std::string> inputs, const std::string& output) {
   return builder.output(output).integer("axis", 0).message();
 }
 
-// The model with every operation exported anew.
+// The model with every operation exported again.
 std::string reexported(const std::string& bytes) {
   const Document document = testing::parsed(bytes);
   ir::Arena arena;

@@ -19,7 +19,7 @@ namespace {
 
 const Fold kNothingIsFolded = [](ir::ValueId) -> Result<ir::Constant> { return fail(ErrorCode::internal, "nothing to fold"); };
 
-// Writes the model at `path` exported anew to `target`; nothing is written where every node is opaque.
+// Writes the model at `path` exported again to `target`; nothing is written where every node is opaque.
 Result<void> reexport(const std::string& path, const std::string& target) {
   XFLOW_TRY(const Document document, Document::open(path));
   ir::Arena arena;

@@ -171,7 +171,7 @@ TEST_F(Spikes, LeaveADatabaseThatGivesTheSameResultAgain) {
   EXPECT_EQ(third.outcome.states, second.outcome.states);
 }
 
-// The machine is never calm, in no way twice the same: it ends, and with no result that is dearer than the original by its last costs.
+// The machine is never calm, in no way twice the same: it ends, and with no result that costs more than the original by its last costs.
 TEST_F(Spikes, WithoutEndDoNotMakeTheSearchEndless) {
   const Searched run = this->run([](int number) { return 5.0 / number + 0.2; });
   EXPECT_LE(run.outcome.after, run.outcome.before);

@@ -25,17 +25,17 @@ class Tidy(unittest.TestCase):
     def clone(self, root):
         """Goes on in a repository of this folder."""
         self.root, self.build, self.entries = root, root / "build", []
-        (self.root / "src/room").mkdir(parents=True)
+        (self.root / "src/module").mkdir(parents=True)
         self.build.mkdir()
         shutil.copy(REPOSITORY / ".clang-tidy", self.root)
         (self.build / "CMakeCache.txt").write_text(DEPS)
         self.header("shared.h", "inline int shared() { return 1; }\n")
 
     def header(self, name, text):
-        (self.root / "src/room" / name).write_text(f"#pragma once\n{text}")
+        (self.root / "src/module" / name).write_text(f"#pragma once\n{text}")
 
     def source(self, name, text):
-        path = self.root / "src/room" / name
+        path = self.root / "src/module" / name
         path.write_text(text)
         command = f"/usr/bin/ccache c++ -I{self.root} -Wall -std=gnu++20 -o {name}.o -c {path}"
         entry = {"directory": str(self.build), "file": str(path), "command": command}
@@ -52,8 +52,8 @@ class Tidy(unittest.TestCase):
 
     def test_finds_defects_in_sources_and_headers(self):
         self.header("worse.h", DEFECT.format(name="worse"))
-        self.source("a.cpp", '#include "src/room/shared.h"\n' + DEFECT.format(name="a"))
-        self.source("b.cpp", '#include "src/room/worse.h"\n' + DEFECT.format(name="b"))
+        self.source("a.cpp", '#include "src/module/shared.h"\n' + DEFECT.format(name="a"))
+        self.source("b.cpp", '#include "src/module/worse.h"\n' + DEFECT.format(name="b"))
         status, found, last = self.tidy()
         self.assertEqual((1, [(file, "bugprone-branch-clone") for file in ("a.cpp", "b.cpp", "worse.h")]), (status, found))
         self.assertEqual("2 sources, 2 looked at in 1 units, 3 findings", last)
@@ -67,7 +67,7 @@ class Tidy(unittest.TestCase):
         self.assertEqual((1, [("a.cpp", "bugprone-branch-clone")], "2 sources, 2 looked at in 1 units, 1 findings"), self.tidy())
 
     def test_looks_again_at_what_changed_alone(self):
-        self.source("a.cpp", '#include "src/room/shared.h"\nint a() { return shared(); }\n')
+        self.source("a.cpp", '#include "src/module/shared.h"\nint a() { return shared(); }\n')
         self.source("b.cpp", "int b() { return 2; }\n")
         self.assertEqual((0, [], "2 sources, 2 looked at in 1 units, 0 findings"), self.tidy())
         self.assertEqual((0, [], "2 sources, 0 looked at in 0 units, 0 findings"), self.tidy())
@@ -80,7 +80,7 @@ class Tidy(unittest.TestCase):
     def test_clones_share_what_is_clean(self):
         for folder, looked_at in [("one", 1), ("other", 0)]:
             self.clone(self.cache.parent / folder)
-            self.source("a.cpp", '#include "src/room/shared.h"\nint a() { return shared(); }\n')
+            self.source("a.cpp", '#include "src/module/shared.h"\nint a() { return shared(); }\n')
             self.assertEqual((0, [], f"1 sources, {looked_at} looked at in {looked_at} units, 0 findings"), self.tidy())
         with (self.root / ".clang-tidy").open("a") as options:
             options.write("# another\n")

@@ -137,7 +137,7 @@ TEST(Gate, LetsNoCandidatePassThatIsSlowerByOnePerCent) {
 }
 
 TEST(Gate, LetsEqualCandidatesPassRarely) {
-  // The level over all looks is 5 %; sums of chances of looks that have much in common make it less.
+  // The level over all looks is 5 %; sums of probabilities of looks that have much in common make it less.
   EXPECT_LE(passes(400, 1, 0.02), 20);
   EXPECT_EQ(passes(20, 1, 0), 0) << "equal times say nothing";
 }

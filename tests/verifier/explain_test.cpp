@@ -1,4 +1,4 @@
-// Explanations as text. With XFLOW_RENEW_GOLDENS set in the environment the files under tests/verifier/explained are written anew.
+// Explanations as text. With XFLOW_RENEW_GOLDENS set in the environment the files under tests/verifier/explained are written again.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

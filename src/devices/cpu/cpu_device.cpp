@@ -256,7 +256,7 @@ class Device final : public CpuDevice {
     if (!kernels) return {};
     const Pins pins(options_.threads);
     const TimingOptions glance{.sample = {}, .round = {}, .most = {}, .least_rounds = 3, .stop = stop_};
-    const std::vector<KernelCost> times = time_in_turns(runs_of(*kernels), glance, options_.threads == 1);
+    const std::vector<KernelCost> times = time_interleaved(runs_of(*kernels), glance, options_.threads == 1);
     return std::ranges::min(times, {}, &KernelCost::median).median;
   }
 
@@ -297,7 +297,7 @@ class Device final : public CpuDevice {
   void drop_slow(std::vector<std::unique_ptr<CpuKernel>>& kernels) const {
     if (kernels.size() < 2) return;
     const TimingOptions glance{.sample = Nanoseconds(5e3), .round = {}, .most = {}, .least_rounds = 4, .stop = stop_};
-    const std::vector<KernelCost> times = time_in_turns(runs_of(kernels), glance, options_.threads == 1);
+    const std::vector<KernelCost> times = time_interleaved(runs_of(kernels), glance, options_.threads == 1);
     const double least = std::ranges::min(times, {}, &KernelCost::median).median.count();
     for (std::size_t k = kernels.size(); k-- > 0;) {
       if (times[k].median.count() > kClearlySlower * least) kernels.erase(kernels.begin() + static_cast<std::ptrdiff_t>(k));
@@ -340,7 +340,7 @@ class Device final : public CpuDevice {
       const bool thread_time = options_.threads == 1;
       const std::vector<std::function<void()>> runs = runs_of(kernels);
       Nanoseconds alone{};
-      for (const auto& run : runs) alone += time_in_turns({&run, 1}, options_.timing, thread_time)[0].median;
+      for (const auto& run : runs) alone += time_interleaved({&run, 1}, options_.timing, thread_time)[0].median;
       const Memory others(kOtherBytes);
       const auto walk = [&] {
         for (std::size_t k = 0; k < kOtherBytes; k += kCacheLine) static_cast<void>(*static_cast<volatile std::byte*>(others.get() + k));
@@ -350,7 +350,7 @@ class Device final : public CpuDevice {
         for (const auto& run : runs) run();
       };
       const std::array<std::function<void()>, 2> functions = {walk, walk_and_run};
-      const std::vector<KernelCost> costs = time_in_turns(functions, options_.timing, thread_time);
+      const std::vector<KernelCost> costs = time_interleaved(functions, options_.timing, thread_time);
       const double more = (costs[1].median - costs[0].median - alone).count() / static_cast<double>(runs.size());
       between_others_ = Nanoseconds{std::max(0.0, more)};
     }
@@ -394,7 +394,7 @@ class Device final : public CpuDevice {
     Nanoseconds best_calibration = kNever;
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
       const Nanoseconds before = calibration_time(thread_time);
-      std::vector<KernelCost> costs = time_in_turns(runs, timing, thread_time);
+      std::vector<KernelCost> costs = time_interleaved(runs, timing, thread_time);
       const Nanoseconds calibration = std::max(before, calibration_time(thread_time));
       fastest_calibration_ = std::min(fastest_calibration_, calibration);
       if (calibration < best_calibration) {

@@ -183,7 +183,7 @@ class Program::Builder {
     runs.reserve(kernels.size());
     for (const auto& kernel : kernels) runs.emplace_back([run = kernel.get()] { run->run(); });
     const TimingOptions glance{.sample = Nanoseconds(10e3), .round = {}, .most = {}, .least_rounds = 5, .stop = device_.stop_of_kernels()};
-    const std::vector<KernelCost> times = time_in_turns(runs, glance, device_.info().threads == 1);
+    const std::vector<KernelCost> times = time_interleaved(runs, glance, device_.info().threads == 1);
     if (device_.is_stopped()) return 0;  // the times are meaningless then
     const auto least = std::ranges::min_element(times, {}, &KernelCost::median) - times.begin();
     chosen_.insert_or_assign(text, std::string(kernels[static_cast<std::size_t>(least)]->implementation()));

@@ -72,8 +72,8 @@ KernelCost summary(std::vector<Sample> samples) {
 
 Clocks now() { return {read(CLOCK_THREAD_CPUTIME_ID), read(CLOCK_MONOTONIC)}; }
 
-std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
-                                      const ClockReader& read) {
+std::vector<KernelCost> time_interleaved(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
+                                         const ClockReader& read) {
   const auto sample_of = [&](const std::function<void()>& run, int launches) {
     const Clocks begin = read();
     for (int k = 0; k < launches; ++k) run();

@@ -41,8 +41,8 @@ using ClockReader = std::function<Clocks()>;
 // have used the caches then. Interrupted samples do not count, unless all samples of the round are.
 // `thread_time`: measure the CPU time of the calling thread, which excludes other processes; otherwise the
 // wall clock.
-std::vector<KernelCost> time_in_turns(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
-                                      const ClockReader& read = now);
+std::vector<KernelCost> time_interleaved(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
+                                         const ClockReader& read = now);
 
 // The current speed of this CPU: the time of a calibration kernel, fixed arithmetic of some ten microseconds,
 // the minimum of three runs. The time rises while other processes share the core or its clock is low.

@@ -192,7 +192,7 @@ Candidates::Candidates(const GraphSignature& signature, const EnumerationOptions
       options_(options),
       codec_(GraphCodec::make(signature, options.max_operators).value()),
       evaluator_(signature, options),
-      again_(signature, other_numbers(options)) {}
+      confirmation_(signature, other_numbers(options)) {}
 
 void Candidates::find_parts(const SmallGraph& graph, std::size_t nodes) {
   std::size_t common = 0;
@@ -265,9 +265,9 @@ void Candidates::consider(const Record& record, bool is_representative, Known& k
   known.value = first.value;
   known.ignores = first.ignores;
   if (!known.is_alone) {
-    const std::vector<std::uint64_t> again = again_.values(graph, first.leaves);
-    known.has_values = !again.empty();
-    if (known.has_values) known.again = again[0];
+    const std::vector<std::uint64_t> values = confirmation_.values(graph, first.leaves);
+    known.has_values = !values.empty();
+    if (known.has_values) known.check = values[0];
     known.named = codec_.encode(rename(signature_, graph, first.leaves));
   }
   if (!is_representative) return;
@@ -294,7 +294,7 @@ void Candidates::pair(const Known& member, const Known& representative, const Fo
     ++counts_.reducible;
     return;
   }
-  if (!member.has_values || !representative.has_values || member.value != representative.value || member.again != representative.again) {
+  if (!member.has_values || !representative.has_values || member.value != representative.value || member.check != representative.check) {
     ++counts_.accidents;
     return;
   }
@@ -309,9 +309,9 @@ void Candidates::pair(const Known& member, const Known& representative, const Fo
   found(std::move(c));
 }
 
-bool Candidates::are_equal_again(const RuleCandidate& c) {
-  const std::vector<std::uint64_t> values = again_.values(c.source);
-  return !values.empty() && values == again_.values(c.target);
+bool Candidates::is_confirmed(const RuleCandidate& c) {
+  const std::vector<std::uint64_t> values = confirmation_.values(c.source);
+  return !values.empty() && values == confirmation_.values(c.target);
 }
 
 std::optional<Naming> Candidates::first_naming(const SmallGraph& graph) {
@@ -384,11 +384,11 @@ void Candidates::pair_apart(const SmallGraph& target, std::uint64_t structure, c
   for (std::size_t k = 0; k < apart.size(); ++k)
     apart[k] = with_ends_of(part_of(signature_, target, target.outputs[k]), std::move(apart[k]));
   if (RuleCandidate ended{join(signature_, apart), target}; gains(ended)) c = std::move(ended);
-  if (!are_equal_again(c)) {
+  if (!is_confirmed(c)) {
     ++counts_.accidents;
     return;
   }
-  c = without_common_ends(signature_, std::move(c), [&](const SmallGraph& s) { return again_.values(s); });
+  c = without_common_ends(signature_, std::move(c), [&](const SmallGraph& s) { return confirmation_.values(s); });
   if (are_two_rewrites(signature_, c)) {
     ++counts_.no_gain;
     return;

@@ -82,7 +82,7 @@ class Candidates {
   struct Known {
     std::uint64_t named = 0;  // its code under the names that give the fingerprint
     std::uint64_t value = 0;  // the fingerprint
-    std::uint64_t again = 0;  // with these names, on other numbers and larger tensors
+    std::uint64_t check = 0;  // with these names, on other numbers and larger tensors
     bool has_values = false;
     bool is_alone = false;  // in its class
     bool is_idle = false;   // has a part that is
@@ -103,8 +103,8 @@ class Candidates {
   void pair(const Known& member, const Known& representative, const Found& found);
   // A graph of two outputs and the smallest graphs of each of them.
   void pair_apart(const SmallGraph& target, std::uint64_t structure, const Found& found);
-  // On other numbers and larger tensors, output by output.
-  bool are_equal_again(const RuleCandidate& candidate);
+  // Whether both sides are equal on other numbers and larger tensors, output by output.
+  bool is_confirmed(const RuleCandidate& candidate);
   std::optional<Naming> first_naming(const SmallGraph& graph);
   // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
   // most, or where all ignore an input that they read.
@@ -116,7 +116,7 @@ class Candidates {
   EnumerationOptions options_;
   GraphCodec codec_;
   Evaluator evaluator_;
-  Evaluator again_;  // other numbers, larger tensors
+  Evaluator confirmation_;  // on other numbers, larger tensors
   // By structure, of what is no representative: the code of the representative of its class, on the inputs that structure_of gives it.
   std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;
   std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others

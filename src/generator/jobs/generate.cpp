@@ -180,7 +180,7 @@ class Job {
     for (int round = 0; round < 3 && !all_proved_; ++round) {
       // The last round may have used rules that are not proved for all ranks or changed their form. Collect
       // again without them.
-      if (round > 0) collector_.begin_again();
+      if (round > 0) collector_.reset_counts();
       for (std::size_t u = 0; u < signatures_.size(); ++u) XFLOW_CHECK(collect(u, round == 0 ? &progress : nullptr));
       collector_.eliminate();
       times_.derived += times_.lap();

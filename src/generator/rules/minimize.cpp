@@ -130,7 +130,7 @@ std::vector<TriedGeneralisation> RuleCollector::tried_generalisations(const Grap
   return forms;
 }
 
-void RuleCollector::begin_again() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
+void RuleCollector::reset_counts() { counts_.candidates = counts_.derived = counts_.follow_from_unproved = counts_.accidents = 0; }
 
 void RuleCollector::unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict,
                              const std::string& text) {

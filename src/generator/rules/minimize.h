@@ -63,7 +63,7 @@ class RuleCollector {
   }
 
   // Resets the counts of candidates before they are collected again.
-  void begin_again();
+  void reset_counts();
   // Keeps the candidates that the rules kept before do not derive, each in its most general form that is
   // proved for few dimensions. As an equation, a candidate of two outputs follows from two equations of one
   // output; as a rewrite it does not. Such a candidate is kept if the rules kept before rewrite its source

@@ -40,9 +40,9 @@ Result<LoweringPlan> Planner::run() {
   while (true) {
     XFLOW_CHECK(collect());
     // A value that a fused node would hide is needed by another node: export the parts separately.
-    bool again = false;
-    for (const ValueId v : absorbed_) again = (plan_.homes.contains(v) && not_absorbed_.insert(v).second) || again;
-    if (again) continue;
+    bool changed = false;
+    for (const ValueId v : absorbed_) changed = (plan_.homes.contains(v) && not_absorbed_.insert(v).second) || changed;
+    if (changed) continue;
     XFLOW_CHECK(name_outputs());
     inherit_names();
     if (order_items()) return std::move(plan_);

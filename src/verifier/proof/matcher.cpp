@@ -81,11 +81,11 @@ std::optional<Certificate> Matcher::zero_by_alignment(const std::vector<NormalTe
     match_group(terms, group, context, true, attempt);
     if (!group.empty() && group.size() < whole.size() && !broken(Fault::matcher_keeps_first_pairs)) {
       // The first pairs may have broken up a larger cluster.
-      Group again = whole;
+      Group retried = whole;
       Certificate other = certificate;
-      match_group(terms, again, context, false, other);
-      if (again.size() < group.size()) {
-        group = again;
+      match_group(terms, retried, context, false, other);
+      if (retried.size() < group.size()) {
+        group = retried;
         attempt = std::move(other);
       }
     }

@@ -1,5 +1,5 @@
 // Every step of the verifier can be broken by a switch, and every switch is noticed by a check that passes where nothing is broken.
-// caught.txt says which check to try first; the first that notices counts. XFLOW_RENEW_GOLDENS=1 writes it anew.
+// caught.txt says which check to try first; the first that notices counts. XFLOW_RENEW_GOLDENS=1 writes it again.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

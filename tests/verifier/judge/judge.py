@@ -53,7 +53,7 @@ def arguments():
     parser.add_argument("--infer", type=int, default=0, help="of how many refuted rules the guards that are inferred are judged")
     parser.add_argument("--cases", type=int, default=6, help="sizes and attributes at which a rule is evaluated")
     parser.add_argument("--known", help="rules that are known to be judged wrongly: a line for each, 'KIND NAME'")
-    parser.add_argument("--renew-known", action="store_true", help="write this file anew")
+    parser.add_argument("--renew-known", action="store_true", help="write this file again")
     return parser.parse_args()
 
 
