@@ -141,8 +141,8 @@ class Folder {
       const ir::Symbols::Substitution shift = {{*index[0].as_symbol(), index[0] + ir::Poly(first)}};
       XFLOW_TRY(const Tensor tensor, evaluate(arena_.symbols(), shifted(expression, shift), index, type, part, operands, options_));
       XFLOW_TRY(const ir::Constant constant, to_constant(tensor));
-      XFLOW_TRY(const auto piece, constant.source->bytes());
-      bytes.insert(bytes.end(), piece.begin(), piece.end());
+      XFLOW_TRY(const auto part_bytes, constant.source->bytes());
+      bytes.insert(bytes.end(), part_bytes.begin(), part_bytes.end());
     }
     return ir::Constant{type, dims, ir::owned_bytes(std::move(bytes))};
   }

@@ -108,8 +108,8 @@ bool Loop::was_stopped() const {
 
 std::size_t Loop::bytes() const {
   const Compiled& c = *compiled_;
-  const std::size_t between = c.in_double != nullptr ? c.in_double->bytes() : c.in_float != nullptr ? c.in_float->bytes() : 0;
-  return between + c.floats.size() * sizeof(float) + c.doubles.size() * sizeof(double) + c.integers.size() * sizeof(std::int64_t);
+  const std::size_t programs = c.in_double != nullptr ? c.in_double->bytes() : c.in_float != nullptr ? c.in_float->bytes() : 0;
+  return programs + c.floats.size() * sizeof(float) + c.doubles.size() * sizeof(double) + c.integers.size() * sizeof(std::int64_t);
 }
 
 }  // namespace xflow::eval

@@ -32,14 +32,14 @@ Outcome Search::run() {
   while (!queue_.empty() && !stopped()) {
     const Entry entry = queue_.top();
     queue_.pop();
-    if (too_dear(states_[index_of(entry.state)].time)) continue;
+    if (too_expensive(states_[index_of(entry.state)].time)) continue;
     expand(entry);
   }
   finish();
   return std::move(outcome_);
 }
 
-bool Search::too_dear(Ticks time) const {
+bool Search::too_expensive(Ticks time) const {
   return static_cast<double>(time) > static_cast<double>(states_[index_of(best_)].time) * options_.alpha;
 }
 
@@ -168,7 +168,7 @@ void Search::expand(const Entry& entry) {
       const bool was_known = work_.is_known(candidate);
       if (entry.part == Part::near && was_known) continue;
       if (stopped()) break;
-      if (!know(candidate) || too_dear(states_[index_of(entry.state)].time + candidate.change)) continue;
+      if (!know(candidate) || too_expensive(states_[index_of(entry.state)].time + candidate.change)) continue;
       bool is_new = false;
       const auto next = add(entry.state, k, candidate, visited_, is_new);
       if (!next || !is_new) continue;

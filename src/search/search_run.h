@@ -89,7 +89,7 @@ class Search {
   using Visited = std::unordered_map<std::uint64_t, StateId>;  // by hash
 
   static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
-  bool too_dear(Ticks time) const;
+  bool too_expensive(Ticks time) const;
 
   // --- Budgets ------------------------------------------------------------------------------------------------------------------------
 

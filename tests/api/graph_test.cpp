@@ -20,7 +20,7 @@ OptimizeOptions quick() {
   return options;
 }
 
-TEST(GraphBuilder, BuildsWhatItIsTold) {
+TEST(GraphBuilder, BuildsTheGivenNodes) {
   GraphBuilder builder;
   const Value x = builder.input("x", DataType::float32, {"N", 4});
   const Value w = builder.weight(DataType::float32, {4, 2}, floats(std::vector<float>(8, 1)));

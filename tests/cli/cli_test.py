@@ -288,7 +288,7 @@ class Optimizing(ProgramTest):
         self.assertRegex(self.optimize("m.onnx"), r"(?m)^result +a cheaper model$")
         self.succeed("check", "m.onnx", "out.onnx")
 
-    def test_skips_the_rules_that_it_is_told_to(self):
+    def test_skips_the_named_rules(self):
         self.write("m.onnx", transposes())
         self.optimize("m.onnx", "--report", "report.json")
         steps = json.loads((self.folder / "report.json").read_text())["steps"]
@@ -331,7 +331,7 @@ class Optimizing(ProgramTest):
         text = self.succeed("check", "m.onnx", "out.onnx")
         self.assertTrue(text.endswith("\nequal: 1 output on 3 sets of inputs\n"), text)
 
-    def test_keeps_no_costs_where_it_is_told_so(self):
+    def test_keeps_no_costs_on_request(self):
         self.write("m.onnx", relu())
         self.optimize("m.onnx", "--costs", "")
         self.assertEqual(["m.onnx", "out.onnx"], sorted(p.name for p in self.folder.iterdir()))
@@ -397,7 +397,7 @@ class Numbers(ProgramTest):
         report = json.loads((self.folder / "report.json").read_text())
         return {rule["numbers"].split(":")[0] for rule in report["rules"] if rule["applied"] > 0}
 
-    def test_are_rounded_anew_unless_they_must_be_exact(self):
+    def test_are_rounded_again_unless_they_must_be_exact(self):
         self.assertIn("rounding", self.applied())
         self.assertLessEqual(self.applied("--numbers", "exact"), {"exact", ""})
 

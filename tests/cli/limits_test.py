@@ -68,8 +68,8 @@ def encoder(layers=2, width=64, heads=4):
 
         q, r, v = head("q", [0, 2, 1, 3]), head("k", [0, 2, 3, 1]), head("v", [0, 2, 1, 3])
         scores = op("Div", [op("MatMul", [q, r], rank=4), constant(f"root{k}", 4)], rank=4)
-        chances = op("Softmax", [op("Add", [scores, "mask"], rank=4)], rank=4, axis=-1)
-        mixed = op("Transpose", [op("MatMul", [chances, v], rank=4)], rank=4, perm=[0, 2, 1, 3])
+        probabilities = op("Softmax", [op("Add", [scores, "mask"], rank=4)], rank=4, axis=-1)
+        mixed = op("Transpose", [op("MatMul", [probabilities, v], rank=4)], rank=4, perm=[0, 2, 1, 3])
         joined = op("Reshape", [mixed, constant(f"join{k}", [0, -1, width], numpy.int64)])
         value = norm(op("Add", [linear(joined, f"out{k}", width, width), value]), f"first{k}")
         wide = linear(value, f"wide{k}", width, 4 * width)

@@ -241,7 +241,7 @@ class Verify(ProgramTest):
         for text in ["5", "s", "-1s", "0s", "5h"]:
             self.fail_with(64, f"timeout '{text}' is not of the form 5s, 500ms or 2m", "verify", "a.rules", f"--timeout={text}")
 
-    def test_replays_records_unless_it_is_told_not_to(self):
+    def test_replays_records_unless_disabled(self):
         self.write("a.rules", SLICE)
         self.write("a.proofs", "xflow proofs 1\nz3 5\n\nrule slice\n  nonsense\n")
         run = self.run_program("verify", "a.rules")

@@ -176,8 +176,8 @@ TEST_F(SourceTextTest, RoundsToHalvesAsTheReferenceDoes) {
 TEST_F(SourceTextTest, IsTheSameEachTime) {
   const Sample sample{"softmax", {{DataType::float32, {3, 8}}}, {{"axis", ir::Poly(1)}}};
   Applied once = apply(sample);
-  Applied again = apply(sample);
-  EXPECT_EQ(source_text(*once.arena, once.node, 0).value().text, source_text(*again.arena, again.node, 0).value().text);
+  Applied repeated = apply(sample);
+  EXPECT_EQ(source_text(*once.arena, once.node, 0).value().text, source_text(*repeated.arena, repeated.node, 0).value().text);
 }
 
 TEST_F(SourceTextTest, SaysWhatHasNone) {

@@ -1,5 +1,5 @@
 // What a framework does with the installed library: builds a graph in code and has it optimised, optimises the bytes of a model, and is
-// told what is wrong with bytes that are none. Exits with the number of the first expectation that does not hold.
+// given an error for bytes that are no model. Exits with the number of the first expectation that does not hold.
 #include <xflow/xflow.h>
 
 #include <cstdio>

@@ -13,7 +13,7 @@ TEST_F(FewerGroups, HaveKernelsAsBlocksOnTheDiagonal) {
   EXPECT_EQ(search({y}, {.max_growth = 8}).form, "v1 = conv(x, [24, 2, 3, 3], groups: 8); v1");
 }
 
-TEST_F(FewerGroups, StandBetweenWhereTheArithmeticIsDearer) {
+TEST_F(FewerGroups, StandBetweenWhereTheArithmeticIsMoreExpensive) {
   const ValueId y = conv(input("x", {1, 16, 6, 6}), weight({16, 2, 3, 3}), 1, 8);
   const SearchOptions in_turn{.device = {.bandwidth = 1e12, .peak = 5e9, .per_group = 2000}, .max_growth = 8};
   EXPECT_EQ(search({y}, in_turn).form, "v1 = conv(x, [16, 4, 3, 3], groups: 4); v1");

@@ -201,11 +201,11 @@ TEST(CpuHalf, ConvertsEveryHalfAndRoundsToNearest) {
     ASSERT_EQ(floats[k], ir::half_to_float(halves[k])) << k;
     ASSERT_EQ(back[k], halves[k]) << k;
   }
-  std::vector<float> between;
-  for (std::size_t k = 0; k + 1 < 0x7c00; ++k) between.push_back(floats[k] + (floats[k + 1] - floats[k]) * 0.5F);
-  back.resize(between.size());
-  floats_to_halves(between.data(), back.data(), between.size());
-  for (std::size_t k = 0; k < between.size(); ++k) ASSERT_EQ(back[k], ir::float_to_half(between[k])) << between[k];
+  std::vector<float> midpoints;
+  for (std::size_t k = 0; k + 1 < 0x7c00; ++k) midpoints.push_back(floats[k] + (floats[k + 1] - floats[k]) * 0.5F);
+  back.resize(midpoints.size());
+  floats_to_halves(midpoints.data(), back.data(), midpoints.size());
+  for (std::size_t k = 0; k < midpoints.size(); ++k) ASSERT_EQ(back[k], ir::float_to_half(midpoints[k])) << midpoints[k];
 }
 
 TEST(CpuHalf, ConvolutionsAreConvertedComputedAndConvertedBack) {

@@ -220,7 +220,7 @@ TEST_F(ProgramTest, HasTheProcessorTimeOfSeveralThreadsBesideTheWallClock) {
   }
 }
 
-TEST_F(ProgramTest, IsNotBuiltToItsEndWhereItsDeviceIsTold) {
+TEST_F(ProgramTest, IsNotBuiltToItsEndWhereItsDeviceIsStopped) {
   ValueId y = input({4, 8});
   for (int k = 0; k < 20; ++k) y = op("softmax", {y}, {{"axis", Poly(1)}});
   const ir::Graph graph{{y}};

@@ -390,7 +390,7 @@ TEST_F(GpuTest, BuildsAProgramWhereItsMemoryIsLeftAndNoneWhereAByteIsMissing) {
   EXPECT_TRUE(make()) << "memory was not given back";
 }
 
-TEST_F(GpuTest, BuildsNoProgramToItsEndWhereItsDeviceIsTold) {
+TEST_F(GpuTest, BuildsNoProgramToItsEndWhereItsDeviceIsStopped) {
   ValueId y = input({4, 8});
   for (int k = 0; k < 20; ++k) y = op("softmax", {y}, {{"axis", Poly(1)}});
   ASSERT_TRUE(build({{y}}));  // every kernel is known from now on

@@ -91,14 +91,14 @@ class KernelSourceTest : public ::testing::Test {
     for (const ir::Constant& operand : values->operands) operands.push_back(const_cast<std::byte*>(operand.source->bytes().value().data()));
     std::vector<std::vector<std::byte>> results;
     for (const eval::Tensor& tensor : values->results) results.emplace_back(xflow::testing::bytes_of(tensor));
-    std::vector<std::vector<std::byte>> between;
-    for (const std::size_t bytes : one.source.scratch) between.emplace_back(bytes);
+    std::vector<std::vector<std::byte>> scratch;
+    for (const std::size_t bytes : one.source.scratch) scratch.emplace_back(bytes);
     const auto places = [](std::vector<std::vector<std::byte>>& all) {
       std::vector<void*> found;
       for (std::vector<std::byte>& bytes : all) found.push_back(bytes.data());
       return found;
     };
-    run(operands.data(), places(results).data(), places(between).data());
+    run(operands.data(), places(results).data(), places(scratch).data());
     for (std::size_t k = 0; k < results.size(); ++k) {
       SCOPED_TRACE(fmt::format("result {}", k));
       xflow::testing::expect_near(values->results[k], std::move(results[k]));
@@ -187,15 +187,15 @@ TEST(SourceProgram, BringsTensorsToOtherLayouts) {
   std::vector<float> plain(120);
   for (std::size_t k = 0; k < plain.size(); ++k) plain[k] = static_cast<float>(k);
   std::vector<float> last(120);
-  std::vector<float> again(120);
+  std::vector<float> repeated(120);
   using Run = void (*)(void* const*, void* const*, void* const*);
   void* place = plain.data();
   void* other = last.data();
-  void* third = again.data();
+  void* third = repeated.data();
   reinterpret_cast<Run>(dlsym(library, "there_run"))(&place, &other, nullptr);
   reinterpret_cast<Run>(dlsym(library, "back_run"))(&other, &third, nullptr);
   dlclose(library);
-  EXPECT_EQ(again, plain);
+  EXPECT_EQ(repeated, plain);
   for (std::size_t n = 0; n < 2; ++n)
     for (std::size_t c = 0; c < 3; ++c)
       for (std::size_t s = 0; s < 20; ++s) ASSERT_EQ(last[(n * 20 + s) * 3 + c], plain[(n * 3 + c) * 20 + s]);

@@ -16,7 +16,7 @@
 namespace xflow::cost::own {
 namespace {
 
-// Answers as it is told.
+// Answers as the test sets it.
 struct Answers {
   Result<xflow::Nanoseconds> launch = xflow::Nanoseconds(5);
   bool loads = true;

@@ -74,7 +74,7 @@ TEST(Timing, CountsOutliersAndLeavesThemOut) {
   EXPECT_GE(cost.outliers, slow - 2);  // the first launches are no samples
 }
 
-TEST(Timing, CountsCpuTimeOrTheWallAsItIsTold) {
+TEST(Timing, CountsCpuTimeOrTheWallAsRequested) {
   Machine machine;
   const auto waits = [&] { machine.pass(1000, 3000); };  // half-used cores: no sample is whole, so all count
   EXPECT_NEAR(time_one(machine, waits, true).median.count(), 1000, 1e-6);

@@ -54,7 +54,7 @@ TEST_F(LoopTest, ARunKnowsNothingOfTheOneBefore) {
   EXPECT_EQ(run(product, {place(Floats{1, 0, 2}), place(weights)}, 2), (Floats{11, 14}));
 }
 
-TEST_F(LoopTest, IndicesAreReadAnew) {
+TEST_F(LoopTest, IndicesAreReadAgain) {
   Loop gather = compile("gather", {input({3}), input({2}, DataType::int64)}, {{"axis", Poly(0)}});
   const Floats x = {5, 6, 7};
   EXPECT_EQ(run(gather, {place(x), place(Integers{2, 0})}, 2), (Floats{7, 5}));

@@ -79,9 +79,9 @@ TEST_F(Sampled, ElementsDependOnSizesAlone) {
     for (std::size_t k = 0; k < positions.chosen.size(); ++k)
       EXPECT_EQ(positions.chosen[k] / positions.interval, static_cast<std::int64_t>(k));
   }
-  const Sample again = sample_of({1, 100, 7, 40}, 200);
-  EXPECT_EQ(sample[1].chosen, again[1].chosen);
-  EXPECT_EQ(sample[3].chosen, again[3].chosen);
+  const Sample repeated = sample_of({1, 100, 7, 40}, 200);
+  EXPECT_EQ(sample[1].chosen, repeated[1].chosen);
+  EXPECT_EQ(sample[3].chosen, repeated[3].chosen);
 }
 
 TEST_F(Sampled, SmallTensorsAreWhole) { EXPECT_TRUE(is_whole(sample_of({3, 4}, 12))); }

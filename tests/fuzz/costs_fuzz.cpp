@@ -79,9 +79,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   expect(warnings == (persistent ? 0 : 1), "a file that cannot be used gives one warning, any other none");
   if (persistent) {
-    const cost::Database again = cost::Database::open(path, device(), warn);
-    if (again.persistent()) expect(again.find(key) != nullptr, "a database that was written holds what it was given");
-    expect_costs(again);
+    const cost::Database reopened = cost::Database::open(path, device(), warn);
+    if (reopened.persistent()) expect(reopened.find(key) != nullptr, "a database that was written holds what it was given");
+    expect_costs(reopened);
   }
   return 0;
 }

@@ -56,7 +56,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   for (std::uint32_t k = 0; k < document->main().node_count; ++k) keep.nodes->push_back(onnx_io::Entry::keep(k));
   const auto kept = write_bytes(*document, {&keep, 1});
   expect(kept.has_value(), "a document whose nodes are all kept can be written");
-  const auto again = onnx_io::Document::parse(*kept);
-  expect(again.has_value() && again->nodes().size() == document->nodes().size(), "a document that was written is read again");
+  const auto reparsed = onnx_io::Document::parse(*kept);
+  expect(reparsed.has_value() && reparsed->nodes().size() == document->nodes().size(), "a document that was written is read again");
   return 0;
 }

@@ -26,9 +26,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   const auto written = write_bytes(*document, lowered->edits);
   expect(written.has_value(), "what was lowered can be written");
-  const auto again = onnx_io::Document::parse(*written);
-  if (!again) std::fprintf(stderr, "%s\n", again.error().message.c_str());
-  expect(again.has_value(), "what was written is read again");
-  expect(again->main().outputs.size() == document->main().outputs.size(), "no output is lost");
+  const auto reparsed = onnx_io::Document::parse(*written);
+  if (!reparsed) std::fprintf(stderr, "%s\n", reparsed.error().message.c_str());
+  expect(reparsed.has_value(), "what was written is read again");
+  expect(reparsed->main().outputs.size() == document->main().outputs.size(), "no output is lost");
   return 0;
 }

@@ -56,11 +56,11 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     return 0;
   }
   const std::string text = to_text(*read);
-  const auto again = profile::parse_profile(text, "written");
-  if (!again) std::fprintf(stderr, "%s\n%s\n", text.c_str(), again.error().text().c_str());
-  expect(again.has_value() && to_text(*again) == text, "a profile that was written is read again as the same");
+  const auto reparsed = profile::parse_profile(text, "written");
+  if (!reparsed) std::fprintf(stderr, "%s\n%s\n", text.c_str(), reparsed.error().text().c_str());
+  expect(reparsed.has_value() && to_text(*reparsed) == text, "a profile that was written is read again as the same");
   profile::Profile merged = *read;
-  const auto taken = merge(merged, *again);
+  const auto taken = merge(merged, *reparsed);
   expect(taken.has_value() && *taken == 0 && to_text(merged) == text, "a profile has nothing new for itself");
   if (read->kernels.size() <= kMostKernels) ask(*read);
   return 0;

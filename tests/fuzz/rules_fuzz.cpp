@@ -13,10 +13,10 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   for (const auto& rule : *parsed) {
     const std::string text = print(rule);
-    const auto again = xflow::rules::parse_rules(text, "printed");
-    if (!again) std::fprintf(stderr, "%s\n%s: %s\n", text.c_str(), again.error().where.c_str(), again.error().message.c_str());
-    expect(again.has_value() && again->size() == 1, "a printed rule parses");
-    expect(print(again->front()) == text, "a rule that was printed and parsed prints the same");
+    const auto reparsed = xflow::rules::parse_rules(text, "printed");
+    if (!reparsed) std::fprintf(stderr, "%s\n%s: %s\n", text.c_str(), reparsed.error().where.c_str(), reparsed.error().message.c_str());
+    expect(reparsed.has_value() && reparsed->size() == 1, "a printed rule parses");
+    expect(print(reparsed->front()) == text, "a rule that was printed and parsed prints the same");
   }
   return 0;
 }

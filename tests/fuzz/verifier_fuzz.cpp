@@ -55,10 +55,10 @@ void decide(const rules::Rule& rule) {
   }
   if (instances->size() > kMostInstances) return;
   const verifier::RuleDecision decided = verifier::decide(rule, limits());
-  const verifier::RuleDecision again = verifier::decide(rule, limits());
-  expect_said(
-      decided.verdict == again.verdict && decided.explanation() == again.explanation() && decided.decision.steps == again.decision.steps,
-      "a rule that is decided again gets the same answer", rule, decided.explanation() + "\n" + again.explanation());
+  const verifier::RuleDecision repeated = verifier::decide(rule, limits());
+  expect_said(decided.verdict == repeated.verdict && decided.explanation() == repeated.explanation() &&
+                  decided.decision.steps == repeated.decision.steps,
+              "a rule that is decided again gets the same answer", rule, decided.explanation() + "\n" + repeated.explanation());
   const std::string explained = verifier::explain_rule(rule, limits());
   expect_said(explained.starts_with(rule.name + ": " + verifier::name(decided.verdict)), "an explanation has the verdict", rule, explained);
   if (decided.verdict == verifier::Verdict::proved) {
@@ -83,9 +83,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (parsed->size() > kMostRules) return 0;
   for (const rules::Rule& rule : *parsed) {
     const std::string printed = print(rule);
-    const auto again = rules::parse_rules(printed, "printed");
-    expect_said(again.has_value() && again->size() == 1 && again->front().hash == rule.hash, "a printed rule parses back to the same", rule,
-                again ? "" : again.error().text());
+    const auto repeated = rules::parse_rules(printed, "printed");
+    expect_said(repeated.has_value() && repeated->size() == 1 && repeated->front().hash == rule.hash,
+                "a printed rule parses back to the same", rule, repeated ? "" : repeated.error().text());
     decide(rule);
   }
   return 0;

@@ -90,10 +90,10 @@ TEST(CandidateList, HoldsWhatItWasGiven) {
     EXPECT_EQ(after[k], before[k]) << to_string(u, after[k].source) << " = " << to_string(u, after[k].target) << ", not "
                                    << to_string(u, before[k].source) << " = " << to_string(u, before[k].target);
   }
-  CandidateList again(u, 2);
-  again.add_bytes(list.bytes());
-  ASSERT_EQ(again.size(), list.size());
-  for (std::size_t k = 0; k < list.size(); ++k) EXPECT_EQ(again[k], list[k]);
+  CandidateList restored(u, 2);
+  restored.add_bytes(list.bytes());
+  ASSERT_EQ(restored.size(), list.size());
+  for (std::size_t k = 0; k < list.size(); ++k) EXPECT_EQ(restored[k], list[k]);
 }
 
 TEST(CollectTasks, AreTheSameAsTexts) {
@@ -174,7 +174,7 @@ TEST(Collector, LooksAtSmallNumbersToo) {
   EXPECT_EQ(collector.unproved(), std::vector<std::string>());
 }
 
-TEST(GraphSignature, MakesPlansAnewThatItForgot) {
+TEST(GraphSignature, MakesPlansAgainThatItForgot) {
   GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add"}, 2}).value();
   const std::array<TypeId, 2> operands = {u.leaves()[0].type, u.leaves()[1].type};
   const std::size_t elements = u.plans(choice(u, "add"), operands, 0).front().elements();

@@ -221,10 +221,10 @@ TEST(Evaluator, KnowsTheNamesUnderWhichAGraphHasItsStructure) {
     std::vector<std::uint8_t> names;
     EXPECT_EQ(structure_of(u, graph, &names), r.structure);
     const SmallGraph named = rename(u, graph, names);
-    std::vector<std::uint8_t> again;
-    EXPECT_EQ(structure_of(u, named, &again), r.structure);
+    std::vector<std::uint8_t> repeated;
+    EXPECT_EQ(structure_of(u, named, &repeated), r.structure);
     // The same term, up to what is symmetric in it.
-    EXPECT_EQ(rename(u, named, again), named) << to_string(u, named);
+    EXPECT_EQ(rename(u, named, repeated), named) << to_string(u, named);
   }
 }
 

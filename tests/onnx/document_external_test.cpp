@@ -132,9 +132,9 @@ TEST(ExternalData, GoesWithTheModelToAnotherFolder) {
   ASSERT_TRUE(written) << written.error().text();
   EXPECT_EQ(target.list(), (std::vector<std::string>{"out.onnx", "sub"}));
   EXPECT_EQ(read_all(target.file("sub/used.bin")), floats({1}));
-  const auto again = Document::open(target.file("out.onnx"));
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(*doubles(again->main().initializers[0].tensor), std::vector<double>{1});
+  const auto reopened = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(reopened) << reopened.error().text();
+  EXPECT_EQ(*doubles(reopened->main().initializers[0].tensor), std::vector<double>{1});
 }
 
 TEST(ExternalData, GetsANameOfItsOwnWhereItsNameIsTaken) {
@@ -148,9 +148,9 @@ TEST(ExternalData, GetsANameOfItsOwnWhereItsNameIsTaken) {
   ASSERT_TRUE(written) << written.error().text();
   ASSERT_EQ(written->size(), 1U);
   EXPECT_EQ(read_all(target.file("w.bin")), floats({2}));
-  const auto again = Document::open(target.file("out.onnx"));
-  ASSERT_TRUE(again) << again.error().text();
-  const TensorView& tensor = again->main().initializers[0].tensor;
+  const auto reopened = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(reopened) << reopened.error().text();
+  const TensorView& tensor = reopened->main().initializers[0].tensor;
   EXPECT_EQ(*doubles(tensor), std::vector<double>{1});
   EXPECT_EQ(target.file(std::string(tensor.location)), (*written)[0]);
   EXPECT_EQ(target.list().size(), 3U) << "no temporary file is left";
@@ -172,9 +172,9 @@ TEST(ExternalData, FromOutsideTheFolderGetsANameInAnotherFolder) {
   ASSERT_TRUE(write_document(*document, {}, folder.file("out.onnx")));
   EXPECT_EQ(read_all(folder.file("out.onnx")), model) << "in the folder of the model it stays where it is";
   ASSERT_TRUE(write_document(*document, {}, target.file("out.onnx")));
-  const auto again = Document::open(target.file("out.onnx"));
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(*doubles(again->main().initializers[0].tensor), std::vector<double>{1});
+  const auto reopened = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(reopened) << reopened.error().text();
+  EXPECT_EQ(*doubles(reopened->main().initializers[0].tensor), std::vector<double>{1});
 }
 
 TEST(ExternalData, StaysWhereItIsInTheSameFolder) {
@@ -210,9 +210,9 @@ TEST(ExternalData, TakesNewWeightsOfAModelThatKeepsItsOwnOutside) {
   const std::vector<GraphEdit> edits{edit};
   const auto written = write_document(*document, edits, target.file("out.onnx"));
   ASSERT_TRUE(written) << written.error().text();
-  const auto again = Document::open(target.file("out.onnx"));
-  ASSERT_TRUE(again) << again.error().text();
-  const auto& list = again->main().initializers;
+  const auto reopened = Document::open(target.file("out.onnx"));
+  ASSERT_TRUE(reopened) << reopened.error().text();
+  const auto& list = reopened->main().initializers;
   ASSERT_EQ(list.size(), 4U);
   EXPECT_EQ(doubles(list[0].tensor)->front(), 7);
   EXPECT_EQ(doubles(list[1].tensor)->front(), 1);
@@ -286,9 +286,9 @@ TEST(ExternalData, OfIntegersThatMayBeAShapeIsInlinedWhereTheGraphChanges) {
   const auto written = write_bytes(*document, lowered->edits);
   ASSERT_TRUE(written) << written.error().text();
   EXPECT_NE(written->find("a text", written->find("ints")), std::string::npos) << "the other fields stay";
-  const auto again = Document::parse(*written, DocumentOrigin{"", folder.path()});
-  ASSERT_TRUE(again) << again.error().text();
-  const auto& list = again->main().initializers;
+  const auto reopened = Document::parse(*written, DocumentOrigin{"", folder.path()});
+  ASSERT_TRUE(reopened) << reopened.error().text();
+  const auto& list = reopened->main().initializers;
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].tensor.storage, TensorStorage::raw);
   EXPECT_EQ(list[0].tensor.bytes, std::string(16, '\1'));

@@ -70,9 +70,9 @@ TEST(DocumentWriter, RewritesOnlyLengthsOfAShuffledModel) {
     const Document document = parsed(model);
     // Lengths around an edit are written in as few bytes as they need, everything else as it was: doing it twice changes nothing more.
     const std::string once = *write_bytes(document, keep_all(document));
-    const Document again = parsed(once);
-    EXPECT_EQ(testing::digest(again), testing::digest(document));
-    EXPECT_EQ(*write_bytes(again, keep_all(again)), once);
+    const Document reparsed = parsed(once);
+    EXPECT_EQ(testing::digest(reparsed), testing::digest(document));
+    EXPECT_EQ(*write_bytes(reparsed, keep_all(reparsed)), once);
   }
 }
 

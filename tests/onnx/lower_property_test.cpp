@@ -160,11 +160,11 @@ TEST(Lowering, WritesTheRewrittenGraph) {
     EXPECT_TRUE(written.main().sorted);
     EXPECT_EQ(model.value_infos(), kept_infos(model, written));
     ir::Arena arena;
-    auto again = lift(written, arena);
-    ASSERT_TRUE(again) << again.error().text();
+    auto relifted = lift(written, arena);
+    ASSERT_TRUE(relifted) << relifted.error().text();
     const std::size_t outputs = model.model().output_count;
-    ASSERT_EQ(again->output_count, outputs);
-    const ir::Graph found = without_identities(arena, again->graph);
+    ASSERT_EQ(relifted->output_count, outputs);
+    const ir::Graph found = without_identities(arena, relifted->graph);
     ASSERT_EQ(text_of(arena, found, written, outputs), text_of(model.arena(), model.graph(), model.original(), outputs));
   }
 }

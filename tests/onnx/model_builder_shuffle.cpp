@@ -73,7 +73,7 @@ class Shuffle {
       if (inner == Kind::other) {
         fields[field.number].emplace_back(field.whole);
       } else if (inner == Kind::graph && coin()) {
-        for (const std::string& piece : halves(message(field.payload, inner))) fields[field.number].push_back(wrap(field.number, piece));
+        for (const std::string& half : halves(message(field.payload, inner))) fields[field.number].push_back(wrap(field.number, half));
       } else {
         fields[field.number].push_back(wrap(field.number, message(field.payload, inner)));
       }

@@ -1,4 +1,4 @@
-// Work on a document that is told to stop.
+// Work on a document that is asked to stop.
 #include <gtest/gtest.h>
 
 #include "src/eval/evaluate.h"
@@ -29,7 +29,7 @@ Document chain() {
   return parsed(testing::model_of(parts));
 }
 
-TEST(Lift, EndsAtTheNodeAtWhichItIsTold) {
+TEST(Lift, EndsAtTheNodeAtWhichItIsStopped) {
   const Document document = chain();
   for (const int last : {1, 7, kNodes + 1}) {
     ir::Arena arena;
@@ -50,7 +50,7 @@ TEST(Lift, EndsAtTheNodeAtWhichItIsTold) {
   EXPECT_EQ(asked, kNodes + 1);
 }
 
-TEST(FoldedConstants, StayComputedWhereFoldingIsTold) {
+TEST(FoldedConstants, StayComputedWhereFoldingIsStopped) {
   const Document document = chain();
   ir::Arena arena;
   const auto model = lift(document, arena);

@@ -250,9 +250,10 @@ void expect_round_trips(const Example& example) {
         const auto* operand = std::get_if<Exported::OperandInput>(&input);
         inputs.push_back(operand != nullptr ? node.operands[static_cast<std::size_t>(operand->operand)] : arena.absent());
       }
-      const auto again = lift(arena, fake, inputs);
-      ASSERT_TRUE(again) << row.type << " of opset " << opset << ": " << again.error().text();
-      EXPECT_EQ(*again, *id) << row.type << " of opset " << opset << ": " << ir::to_string(arena.symbols(), arena.node(*again).attributes);
+      const auto relifted = lift(arena, fake, inputs);
+      ASSERT_TRUE(relifted) << row.type << " of opset " << opset << ": " << relifted.error().text();
+      EXPECT_EQ(*relifted, *id) << row.type << " of opset " << opset << ": "
+                                << ir::to_string(arena.symbols(), arena.node(*relifted).attributes);
     }
   }
   EXPECT_GT(written, 0);

@@ -59,7 +59,7 @@ TEST(InnerGraphs, FunctionsHaveTypesWhereAllOfTheirCallsAreKnown) {
   };
   add(onnx_io::GraphId{0}, document);
   EXPECT_EQ(values.around(body_of(1)).count("v"), 1U);
-  // g was not told of, and may call f with any type.
+  // g is unknown here, and may call f with any type.
   EXPECT_TRUE(values.around(body_of(0)).empty());
   const Document g = onnx_io::body_document(document, body_of(1), values.around(body_of(1))).value();
   add(body_of(1), g);

@@ -73,9 +73,9 @@ TEST_F(LargeGraph, MoreBudgetIsNeverWorseAndEqualBudgetsGiveTheSame) {
     EXPECT_LE(outcome.states, states);
     EXPECT_EQ(outcome.stop, search::StopReason::states);
     last = outcome.after.count();
-    const search::Outcome again = run(states);
-    EXPECT_EQ(again.best, outcome.best);
-    EXPECT_EQ(again.after.count(), outcome.after.count());
+    const search::Outcome repeated = run(states);
+    EXPECT_EQ(repeated.best, outcome.best);
+    EXPECT_EQ(repeated.after.count(), outcome.after.count());
   }
 }
 

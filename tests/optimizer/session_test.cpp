@@ -32,9 +32,9 @@ TEST_F(SessionTest, ProvesARuleOnce) {
   const OptimizeOptions twice = options(kTwice);
   EXPECT_EQ(session_.rules(twice, 0, {}).error().text(), "rule twice was not decided in time");
   ASSERT_TRUE(session_.rules(twice, 1000, {}));
-  const auto again = session_.rules(twice, 0, {});
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ(again->size(), 1U);
+  const auto repeated = session_.rules(twice, 0, {});
+  ASSERT_TRUE(repeated) << repeated.error().text();
+  EXPECT_EQ(repeated->size(), 1U);
 }
 
 TEST_F(SessionTest, ProvesARuleWhoseTextChanged) {

@@ -102,7 +102,7 @@ class Runner(unittest.TestCase):
             self.assertEqual({"nanoseconds", "processor_nanoseconds"}, set(times))
             self.assertGreater(times["processor_nanoseconds"], 0)
 
-    def test_lets_waiting_threads_sleep_unless_it_is_told_otherwise(self):
+    def test_lets_waiting_threads_sleep_by_default(self):
         sys.path.insert(0, str(PYTHON))
         from xflow_onnx import runner_ort
 

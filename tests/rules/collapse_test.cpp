@@ -176,10 +176,10 @@ TEST(ShippedRules, PrintAndParseBack) {
       ++count;
       EXPECT_FALSE(rule.comment.empty()) << rule.name << " says no equation";
       const std::string printed = print(rule);
-      const auto again = parse_rules(printed, file);
-      ASSERT_TRUE(again) << again.error().text();
-      EXPECT_EQ(print(again->at(0)), printed);
-      EXPECT_EQ(again->at(0).hash, rule.hash);
+      const auto reparsed = parse_rules(printed, file);
+      ASSERT_TRUE(reparsed) << reparsed.error().text();
+      EXPECT_EQ(print(reparsed->at(0)), printed);
+      EXPECT_EQ(reparsed->at(0).hash, rule.hash);
     }
   }
   EXPECT_GE(count, 40U);

@@ -16,13 +16,13 @@ TEST(Numbers, AreExactWhereElementsAreMovedOrChosen) {
   EXPECT_EQ(numbers_of("neg(neg(x))", "x"), "exact");
 }
 
-TEST(Numbers, AreRoundedAnewWhereOperationsAreReordered) {
+TEST(Numbers, AreRoundedAgainWhereOperationsAreReordered) {
   EXPECT_EQ(numbers_of("matmul(matmul(x, a), b)", "matmul(x, matmul(a, b))"), "rounding: re-associates");
   EXPECT_EQ(numbers_of("(x + z) + w", "x + (z + w)"), "rounding: re-associates");
   EXPECT_EQ(numbers_of("x * a + z * a", "(x + z) * a"), "rounding: re-associates");
 }
 
-TEST(Numbers, AreRoundedAnewWhereOtherOperationsComputeThem) {
+TEST(Numbers, AreRoundedAgainWhereOtherOperationsComputeThem) {
   EXPECT_EQ(numbers_of("x + x", "x * 2"), "rounding: computes with mul instead of add");
 }
 

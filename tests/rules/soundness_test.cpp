@@ -234,7 +234,7 @@ Outcome try_rule(const Rule& rule) {
   const std::size_t step = std::max<std::size_t>(1, instances->size() / 5);
   std::uint32_t seed = 1;
   for (std::size_t k = 0; k < instances->size(); k += step) {
-    for (int again = 0; again < 3; ++again) try_instance(rule, **pattern, (*instances)[k], seed++, outcome);
+    for (int attempt = 0; attempt < 3; ++attempt) try_instance(rule, **pattern, (*instances)[k], seed++, outcome);
   }
   return outcome;
 }

@@ -226,7 +226,7 @@ TEST_F(Toy, StopsWhenTheBudgetOfStatesIsUsedUpAndMoreIsNeverWorse) {
 }
 
 // Whoever stops a search gets the best of what was seen by then, and is named as the reason.
-TEST_F(Toy, StopsWhenItIsToldTo) {
+TEST_F(Toy, StopsOnRequest) {
   rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}, {'d', 'a'}};
   prices = {{'a', 100}, {'b', 99}, {'c', 103}, {'d', 60}};
   const ir::Graph graph{{chain("aaaaaa", x)}};

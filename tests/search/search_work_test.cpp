@@ -7,9 +7,9 @@
 namespace xflow::search {
 namespace {
 
-constexpr ir::OperatorId kDear{1};
+constexpr ir::OperatorId kExpensive{1};
 constexpr ir::OperatorId kCheap{2};
-constexpr double kDearPrice = 100;
+constexpr double kExpensivePrice = 100;
 constexpr double kCheapPrice = 60;
 
 // The sum of the prices of operations, kept up to date by what changes.
@@ -39,7 +39,7 @@ class ChainCost final : public cost::IncrementalCost {
   void set(ir::NodeId id) {
     cost::Ticks price{};
     if (graph_.contains(id) && graph_.arena().node(id).kind == ir::NodeKind::operation)
-      price = cost::ticks_of(Nanoseconds(graph_.arena().node(id).op == kDear ? kDearPrice : kCheapPrice));
+      price = cost::ticks_of(Nanoseconds(graph_.arena().node(id).op == kExpensive ? kExpensivePrice : kCheapPrice));
     cost::Ticks& now = prices_[id];
     undo_.emplace_back(id, now);
     sum_ = sum_ + price - now;
@@ -58,7 +58,7 @@ class Cheaper final : public Rewriter {
  public:
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
     const ir::Node& node = graph.arena().node(root);
-    if (node.op != kDear) return;
+    if (node.op != kExpensive) return;
     const ir::ValueId operand = node.operands[0];
     found(Rewrite{"cheaper", [=](ir::Arena& in) {
                     const ir::ValueId made{in.operation(kCheap, {}, {operand}, {in.type(operand)}), 0};
@@ -71,7 +71,7 @@ class Cheaper final : public Rewriter {
 Outcome search_chain(std::size_t length) {
   ir::Arena arena;
   ir::ValueId value = arena.input({ir::DataType::float32, true, {ir::Poly(4)}}, 0);
-  for (std::size_t k = 0; k < length; ++k) value = {arena.operation(kDear, {}, {value}, {arena.type(value)}), 0};
+  for (std::size_t k = 0; k < length; ++k) value = {arena.operation(kExpensive, {}, {value}, {arena.type(value)}), 0};
   const ir::Graph graph{{value}};
   Cheaper rewriter;
   Options options;

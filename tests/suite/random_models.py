@@ -174,13 +174,13 @@ class Model:
         if self.chance(0.3):
             self.input([self.integer(1, 4)], INT64)
         steps, weights = zip(*STEPS)
-        chances = numpy.array(weights, float) / sum(weights)
+        probabilities = numpy.array(weights, float) / sum(weights)
         count, tries = self.integer(3, 14), 0
         while count > 0 and tries < 200:
             tries += 1
             kept = len(self.nodes), len(self.weights), len(self.values), len(self.infos)
             try:
-                steps[int(self.random.choice(len(steps), p=chances))](self)
+                steps[int(self.random.choice(len(steps), p=probabilities))](self)
                 count -= 1
             except Redraw:
                 for things, length in zip([self.nodes, self.weights, self.values, self.infos], kept):

@@ -229,7 +229,7 @@ TEST(Gate, SaysThatACandidateIsFasterInOnePlaceByTwoClocks) {
             "1.000] in 23 pairs; in other setups 1.111, processor time 1.000");
 }
 
-TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAnew) {
+TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAgain) {
   GateMachine machine;
   machine.milliseconds = 1000;
   machine.times[{kCandidate, 0}] = 900e6;

@@ -134,9 +134,9 @@ TEST_F(Regions, OfManyElementsAreCheckedAtASample) {
   EXPECT_EQ(region.values, std::uint64_t{1} << 28);
   EXPECT_LE(region.checked_values, std::uint64_t{1} << 24);
   EXPECT_GT(region.checked_values, std::uint64_t{1} << 20);
-  const auto again = check(before, op("mul", {op("tanh", {x}), number(15)}));
-  EXPECT_EQ(again->regions[0].checked_values, region.checked_values);
-  EXPECT_EQ(again->regions[0].error, region.error);
+  const auto repeated = check(before, op("mul", {op("tanh", {x}), number(15)}));
+  EXPECT_EQ(repeated->regions[0].checked_values, region.checked_values);
+  EXPECT_EQ(repeated->regions[0].error, region.error);
 }
 
 TEST_F(Regions, OfManyElementsThatComputeSomethingElseDoNotAgree) {

@@ -122,7 +122,7 @@ TEST_F(InnerSizesOfAGraph, AreWhatTheirReadersDemand) {
   EXPECT_EQ(sizes.contradiction, "");
 }
 
-TEST_F(InnerSizesOfAGraph, AreAssumedAndToldWhereNothingElseIsKnown) {
+TEST_F(InnerSizesOfAGraph, AreAssumedAndReportedWhereNothingElseIsKnown) {
   const ir::ValueId r = opaque({fresh(), 3});
   const Sizes sizes = choose({op("relu", {r})});
   EXPECT_EQ(sizes.assumed_inner, std::vector<std::string>{"r of node 'nms': [128, 3]"});

@@ -34,10 +34,10 @@ TEST(Counterexamples, AreTargetsWithoutAValue) {
   const RuleDecision d = decide(rule);
   ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
   EXPECT_EQ(d.decision.counterexample->to_string(), "c = 0; x = 0; s = 0; output y at []: 0 != undefined");
-  const auto again = replay_counterexample(rule, d.decision.counterexample->to_string());
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_TRUE(again->different);
-  EXPECT_EQ(again->text, "output y at []: source 0, target undefined");
+  const auto replayed = replay_counterexample(rule, d.decision.counterexample->to_string());
+  ASSERT_TRUE(replayed) << replayed.error().text();
+  EXPECT_TRUE(replayed->different);
+  EXPECT_EQ(replayed->text, "output y at []: source 0, target undefined");
 }
 
 TEST(Counterexamples, AreTargetsThatDoNotRun) {
@@ -47,12 +47,12 @@ TEST(Counterexamples, AreTargetsThatDoNotRun) {
   ASSERT_EQ(d.verdict, Verdict::refuted) << d.explanation();
   const std::string text = d.decision.counterexample->to_string();
   EXPECT_NE(text.find("0 != undefined"), std::string::npos) << text;
-  const auto again = replay_counterexample(rule, text);
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_TRUE(again->different) << again->text;
+  const auto replayed = replay_counterexample(rule, text);
+  ASSERT_TRUE(replayed) << replayed.error().text();
+  EXPECT_TRUE(replayed->different) << replayed->text;
 }
 
-// Sizes of a counterexample of types are told completely: also those that a choice of broadcasting or a guard gives.
+// Sizes of a counterexample of types are complete: also those that a choice of broadcasting or a guard gives.
 TEST(Counterexamples, SayTheSizesThatBroadcastingFixes) {
   const rules::Rule rule = rule_of(
       "rule split\n  source\n    y, w = split(x * z, axis: 0, sizes: [n, m])\n  target\n    x1, x2 = split(x, axis: 0, sizes: [n, m])\n"
@@ -65,8 +65,8 @@ TEST(Counterexamples, SayTheSizesThatBroadcastingFixes) {
                 "x.0 = 1, z.0 = 2, n = 1, m = 1; the source has a type, but the target has it only where n + m = 1 (5:14 split of the "
                 "target expects the sum of sizes to be the dimension that is split)");
   const auto replayed = [&](const std::string& sizes) {
-    const auto again = replay_counterexample(rule, choice + sizes);
-    return again ? again->text.substr(0, 21) : again.error().text();
+    const auto result = replay_counterexample(rule, choice + sizes);
+    return result ? result->text.substr(0, 21) : result.error().text();
   };
   EXPECT_EQ(replayed("x.0 = 1, z.0 = 2, n = 1, m = 1"), "the source has a type");
   EXPECT_EQ(replayed("n = 1, m = 1, x.0 = 1"), "the source has a type");
@@ -74,7 +74,7 @@ TEST(Counterexamples, SayTheSizesThatBroadcastingFixes) {
             "counterexample: the rule does not apply to these sizes: z.0 is 2 there (for x: 1 dimension, z: 1 dimension)");
 }
 
-// An attribute that a guard gives is told beside tensors too; dimensions are seen there.
+// An attribute that a guard gives is shown beside tensors too; dimensions are seen there.
 TEST(Counterexamples, SayTheAttributesThatGuardsFix) {
   const RuleDecision d = decided(
       "rule first\n  with\n    x: [A, B]\n  source\n    y = slice(x, starts: [a, 0], sizes: [1, B], steps: 1)\n"

@@ -198,9 +198,9 @@ TEST(Malformed, MangledRulesAreErrorsOrDecided) {
     }
     // The printed rule is the same rule.
     for (const rules::Rule& r : *rules) {
-      const auto again = rules::parse_rules(rules::print(r), "again");
-      ASSERT_TRUE(again.has_value()) << again.error().text() << "\n" << rules::print(r);
-      EXPECT_EQ(rules::print(again->front()), rules::print(r));
+      const auto reparsed = rules::parse_rules(rules::print(r), "again");
+      ASSERT_TRUE(reparsed.has_value()) << reparsed.error().text() << "\n" << rules::print(r);
+      EXPECT_EQ(rules::print(reparsed->front()), rules::print(r));
     }
     if (rules->empty() || decided >= 150) continue;
     ++decided;

@@ -129,9 +129,9 @@ TEST(Variants, OfTrueRulesAreProvedAndHold) {
 
 TEST(Mutants, AreTheSameInEveryRun) {
   const std::vector<mutants::Mutant> once = all_mutants();
-  const std::vector<mutants::Mutant> again = all_mutants();
-  ASSERT_EQ(once.size(), again.size());
-  for (std::size_t k = 0; k < once.size(); ++k) EXPECT_EQ(once[k].rule.hash, again[k].rule.hash);
+  const std::vector<mutants::Mutant> repeated = all_mutants();
+  ASSERT_EQ(once.size(), repeated.size());
+  for (std::size_t k = 0; k < once.size(); ++k) EXPECT_EQ(once[k].rule.hash, repeated[k].rule.hash);
 }
 
 }  // namespace

@@ -201,9 +201,9 @@ class Enumeration final : public Evaluator::Implementation {
               if (signature_.is_constant(a) && signature_.is_constant(b)) continue;
               if ((signature_.is_constant(a) && !signature_.reads(id, a)) || (signature_.is_constant(b) && !signature_.reads(id, b)))
                 continue;
-              const Used between = used_;
+              const Used before_b = used_;
               if (use(b)) try_operation(id, a, b);
-              used_ = between;
+              used_ = before_b;
             }
           }
         }

@@ -103,7 +103,7 @@ class Progress {
   }
   Result<void> save(const RuleCollector& collector, std::size_t signature, std::size_t candidates) {
     const auto now = std::chrono::steady_clock::now();
-    if (now - last_ < kBetween) return {};
+    if (now - last_ < kSaveInterval) return {};
     std::string bytes;
     append(bytes, static_cast<std::uint64_t>(signature));
     append(bytes, static_cast<std::uint64_t>(candidates));
@@ -114,7 +114,7 @@ class Progress {
   }
 
  private:
-  static constexpr std::chrono::seconds kBetween{2};
+  static constexpr std::chrono::seconds kSaveInterval{2};
 
   const GenerateOptions& options_;
   const Checkpoint& checkpoint_;

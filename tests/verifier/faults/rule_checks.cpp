@@ -43,12 +43,12 @@ std::string must_stay_open(const rules::Rule& rule) {
 std::string must_be_refuted(const rules::Rule& rule) {
   const RuleDecision d = decide(rule, options());
   if (d.verdict != Verdict::refuted || !d.decision.counterexample) return "the wrong rule is " + d.explanation();
-  const auto again = replay_counterexample(rule, d.decision.counterexample->to_string());
-  if (!again) return "the counterexample makes no sense: " + again.error().text();
+  const auto replayed = replay_counterexample(rule, d.decision.counterexample->to_string());
+  if (!replayed) return "the counterexample makes no sense: " + replayed.error().text();
   const Counterexample& c = *d.decision.counterexample;
   const bool same_values =
-      c.tensors.empty() || again->text.find("source " + c.source_value + ", target " + c.target_value) != std::string::npos;
-  if (!again->different || !same_values) return "the counterexample is another: " + again->text;
+      c.tensors.empty() || replayed->text.find("source " + c.source_value + ", target " + c.target_value) != std::string::npos;
+  if (!replayed->different || !same_values) return "the counterexample is another: " + replayed->text;
   return "";
 }
 

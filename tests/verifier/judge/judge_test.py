@@ -385,7 +385,7 @@ class Counterexamples(unittest.TestCase):
 
 
 class Judgement(unittest.TestCase):
-    def test_ill_typed_is_judged_at_the_choice_that_is_told(self):
+    def test_ill_typed_is_judged_at_the_given_choice(self):
         flat = rule("y = relu(x)", "y = reshape(relu(x), shape: [elements(x)])")
         for choice, text, expected in (("x: 1 dimension", "a clash", ["ill-typed"]), ("x: 2 dimensions", "a clash", []),
                                        ("", "target: a clash (for x: 1 dimension)", ["ill-typed"]), ("", "a clash (for x: 2 dimensions)", [])):
