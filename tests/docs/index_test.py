@@ -9,6 +9,16 @@ DOCS = REPOSITORY / "docs"
 INTERNAL = {"dev/plan.md"}  # of the work that is going on
 
 
+def pages_and_sources():
+    trees = [path for tree in ("docs", "include", "src", "bench", "examples") for path in (REPOSITORY / tree).rglob("*")]
+    return [path for path in [*REPOSITORY.glob("*.md"), *trees] if path.is_file() and path.suffix in (".md", ".h", ".cpp", ".def", ".py")]
+
+
+def sections(page):
+    """The headings of a page, and the terms in bold letters with which paragraphs begin."""
+    return [match[1].rstrip(".:") for match in re.finditer(r"^(?:#+ |[- ]*\*\*)([^*\n]+)", page, re.MULTILINE)]
+
+
 class Index(unittest.TestCase):
     def test_lists_every_page(self):
         index = (DOCS / "README.md").read_text()
@@ -29,6 +39,19 @@ class Index(unittest.TestCase):
                 continue
             for page in re.findall(r"\bdocs/[\w/]+\.md\b", place.read_text()):
                 self.assertTrue((REPOSITORY / page).exists(), f"{place.relative_to(REPOSITORY)}: {page}")
+
+    def test_sections_that_are_named_exist(self):
+        """(docs/cost.md, *The gate*) in a page or a source: the page has such a heading, or such a term in bold letters."""
+        count = 0
+        for place in pages_and_sources():
+            text = re.sub(r"\n *(//|#) ?", "\n", place.read_text())  # Comments go on in the next line.
+            for page, section in re.findall(r"([\w./-]+\.md)`?(?:\]\([^)]*\))?,\s+\*([^*]+)\*", text):
+                count += 1
+                found = [folder / page for folder in (REPOSITORY, place.parent, DOCS) if (folder / page).is_file()]
+                self.assertTrue(found, f"{place.relative_to(REPOSITORY)}: {page}")
+                section = " ".join(section.split())
+                self.assertIn(section, sections(found[0].read_text()), f"{place.relative_to(REPOSITORY)}: {page}, *{section}*")
+        self.assertGreater(count, 20)
 
 
 class Readme(unittest.TestCase):
