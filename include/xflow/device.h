@@ -175,8 +175,8 @@ XFLOW_API DefaultDevice default_device(const std::string& check, Seconds patienc
 struct DeviceCheck {
   std::uint64_t graphs = 0;  // graphs whose results agree with the reference
   std::uint64_t values = 0;  // elements compared in these graphs
-  // The first graph that differs: "the graph of attention: output 1: 0.5 instead of 0.25 at [0,1] ...". Empty if
-  // none.
+  bool passed = false;       // all graphs agree
+  // The first graph that differs: "the graph of attention: output 1: 0.5 instead of 0.25 at [0,1] ...".
   std::string failure;
 };
 

@@ -173,11 +173,11 @@ Result<RecordCheck> check_records(const std::vector<std::string>& paths, int job
     XFLOW_TRY(const RuleSet rules, paths.empty() ? read_shipped(kRead) : read_paths(paths, kRead, true));
     RecordCheck check;
     check.rules = rules.size();
-    for (std::string& failure : verifier::replay(rules.state().rules, rules.state().records, {}, jobs)) {
-      if (failure.empty()) {
+    for (Acceptance& replayed : verifier::replay(rules.state().rules, rules.state().records, {}, jobs)) {
+      if (replayed) {
         ++check.accepted;
       } else {
-        check.failures.push_back(std::move(failure));
+        check.failures.push_back(std::move(replayed.reason));
       }
     }
     return check;

@@ -18,7 +18,7 @@ ExitCode list() {
 ExitCode check(const std::string& name) {
   const auto checked = check_device(name);
   if (!checked) return report(checked.error());
-  if (!checked->failure.empty()) {
+  if (!checked->passed) {
     std::fprintf(stderr, "xflow: %s differs from the reference: %s\n", name.c_str(), checked->failure.c_str());
     return ExitCode::negative;
   }

@@ -74,7 +74,8 @@ Acceptance BuiltModel::judge(const Problem& problem, const search::Finalist& fou
   outputs.reserve(graph_.outputs().size());
   for (const GraphOutput& output : graph_.outputs()) outputs.push_back(output.name);
   return judge_on_device({arena_, built_.graph, inputs_, {}, outputs, runs_, options, problem.session->costs(), *limits_}, found.graph,
-                         progress, report);
+                         progress, report)
+      .acceptance;
 }
 
 std::string BuiltModel::why_not_run(const OptimizeOptions& options) const { return api::why_not_run(options, "graph"); }

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "src/optimizer/session.h"
-#include "src/validation/device_gate.h"
 
 namespace xflow::api {
 
@@ -56,10 +55,10 @@ Result<eval::Bindings> defaults_of(const Document& document, const LiftedModel& 
 
 }  // namespace
 
-Acceptance judge_here(const Document& document, const LiftedModel& model, const Problem& problem, const OptimizeOptions& options,
-                      const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
+DeviceJudgement judge_here(const Document& document, const LiftedModel& model, const Problem& problem, const OptimizeOptions& options,
+                           const ir::Graph& candidate, const std::function<void()>& progress, OptimizeReport& report) {
   const auto defaults = defaults_of(document, model);
-  if (!defaults) return refused(report.gate.reason = "it could not be run: " + defaults.error().text());
+  if (!defaults) return {refused(report.gate.reason = "it could not be run: " + defaults.error().text())};
   const std::vector<std::string> outputs(model.output_names.begin(),
                                          model.output_names.begin() + static_cast<std::ptrdiff_t>(model.output_count));
   return judge_on_device(

@@ -13,6 +13,7 @@
 #include "src/onnx/lift/lift.h"
 #include "src/optimizer/problem.h"
 #include "src/support/acceptance.h"
+#include "src/validation/device_gate.h"
 #include "src/validation/end_to_end.h"
 
 namespace xflow::api {
@@ -25,9 +26,9 @@ struct Files {
 };
 
 // Runs a candidate graph against the lifted model, on the device of the problem's session.
-Acceptance judge_here(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const Problem& problem,
-                      const OptimizeOptions& options, const ir::Graph& candidate, const std::function<void()>& progress,
-                      OptimizeReport& report);
+DeviceJudgement judge_here(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const Problem& problem,
+                           const OptimizeOptions& options, const ir::Graph& candidate, const std::function<void()>& progress,
+                           OptimizeReport& report);
 
 // Runs the candidate in a runner against the document with the edits `before`. The candidate is `edited`, or
 // `document` if `edited` is null, with `edits`.

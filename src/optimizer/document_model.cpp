@@ -110,7 +110,7 @@ Acceptance DocumentModel::lower(const search::Finalist& found) {
 
 Acceptance DocumentModel::judge(const Problem& problem, const search::Finalist& found, const OptimizeOptions& options,
                                 const std::function<void()>& progress, OptimizeReport& report) {
-  if (!gate_) return judge_here(document_, model(), problem, options, found.graph, progress, report);
+  if (!gate_) return judge_here(document_, model(), problem, options, found.graph, progress, report).acceptance;
   return judge_in_runner(*gate_, document_, files_, problem, sized_->required(), {}, lowered_->edits, progress, report.gate);
 }
 

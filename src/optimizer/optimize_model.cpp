@@ -18,7 +18,6 @@
 #include "src/optimizer/run.h"
 #include "src/optimizer/shipping.h"
 #include "src/optimizer/simplify_document.h"
-#include "src/validation/device_gate.h"
 #include "src/validation/end_to_end.h"
 #include "src/validation/sized_model.h"
 
@@ -134,8 +133,9 @@ Acceptance judge_smaller(const Document& shipped, const Files& files, const Simp
     if (!graph) return refused(graph.error().text());
     if (*graph == problem.graph) return accepted();
     if (const auto opened = open_costs(problem, options); !opened) return refused(opened.error().text());
-    acceptance = judge_here(shipped, model->model(), problem, options, *graph, running, trial);
-    if (acceptance.reason.starts_with(kRunAlike)) return accepted();
+    DeviceJudgement judgement = judge_here(shipped, model->model(), problem, options, *graph, running, trial);
+    if (judgement.is_run_alike) return accepted();
+    acceptance = std::move(judgement.acceptance);
   }
   return is_no_slower(trial.gate) ? accepted() : acceptance;
 }
@@ -146,7 +146,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   const RunLimits& limits = run.limits;
   constexpr std::size_t kMostNodes = 2000;  // limit of clean-ups whose only use is a line in the report
   if (options.output.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
-  if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
+  if (const Acceptance goes_on = limits.may_continue(); !goes_on) return fail(ErrorCode::limit, goes_on.reason);
   std::unique_ptr<const Document> written;
   if (best.lowered) {
     if (document.bytes().size() > most_bytes_of_copies(limits)) return {};
@@ -156,7 +156,7 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   }
   const Document& shipped = written ? *written : document;
   auto cleaned = simplify_document(shipped, simplify_options(options), limits, run.session);
-  if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.why_over());
+  if (const Acceptance goes_on = limits.may_continue(); !goes_on) return fail(ErrorCode::limit, goes_on.reason);
   XFLOW_TRY(Simplified smaller, std::move(cleaned));
   if (!smaller.report.simplified) return {};
   OptimizeReport& report = best.report;
@@ -165,9 +165,11 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   report.clean_ups.bytes =
       smaller.report.stored_bytes_before - std::min(smaller.report.stored_bytes_before, smaller.report.stored_bytes_after);
   if (options.output.accept == Accept::smaller) {
+    Acceptance acceptance;
     if (options.validation.gate && !is_elsewhere(options))
-      report.clean_ups.reason = judge_smaller(shipped, written ? Files{{}, files.output} : files, smaller, options, run, report).reason;
-    report.clean_ups.written = report.clean_ups.reason.empty();
+      acceptance = judge_smaller(shipped, written ? Files{{}, files.output} : files, smaller, options, run, report);
+    report.clean_ups.written = acceptance.accepted;
+    report.clean_ups.reason = std::move(acceptance.reason);
   }
   if (!report.clean_ups.written) return {};
   if (!report.improved) {  // the result does not have the rewrites of the search

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/optimizer/remeasured_search.h"
+#include "src/support/acceptance.h"
 #include "src/validation/region_check.h"
 
 namespace xflow::api {
@@ -72,7 +73,7 @@ bool RegionValidation::restarts(search::Outcome& outcome, const std::function<vo
   auto checked = check(problem_, runs_, outcome.best, outcome.correspondence);
   if (!checked && problem_.limits != nullptr && problem_.limits->is_over()) {
     outcome.stop = search::StopReason::time_limit;
-    keep_original(outcome, "the rewritten parts were not executed: " + problem_.limits->why_over());
+    keep_original(outcome, "the rewritten parts were not executed: " + problem_.limits->may_continue().reason);
     return false;
   }
   if (!checked) {
@@ -85,11 +86,11 @@ bool RegionValidation::restarts(search::Outcome& outcome, const std::function<vo
     begin_next(outcome);
     return true;
   }
-  const std::string reason = wrong == checked->regions.end() ? "" : disagreement(*wrong);
+  const Acceptance acceptance = wrong == checked->regions.end() ? accepted() : refused(disagreement(*wrong));
   report_.regions.checked = std::move(checked->regions);
   report_.regions.sizes = std::move(checked->sizes);
   report_.regions.skipped_sizes = std::move(checked->skipped);
-  if (!reason.empty()) keep_original(outcome, reason);
+  if (!acceptance) keep_original(outcome, acceptance.reason);
   return false;
 }
 

@@ -37,8 +37,8 @@ void add_kernels(KernelReport& kernels, const KernelReport& more) {
   kernels.recorded += more.recorded;
   kernels.modelled += more.modelled;
   kernels.refused += more.refused;
+  if (kernels.failed == 0) kernels.failure = more.failure;
   kernels.failed += more.failed;
-  if (kernels.failure.empty()) kernels.failure = more.failure;
   kernels.device_bytes = std::max(kernels.device_bytes, more.device_bytes);
 }
 

@@ -179,9 +179,9 @@ class Optimization {
     XFLOW_TRY(r.sizes, choose_fitting_sizes(problem.arena, problem.graph, problem.inputs, r.options.input.shapes, r.model->runs().inner));
     r.report.sizes.assumed = r.sizes.assumed;
     r.report.sizes.assumed_inner = r.sizes.assumed_inner;
-    if (!r.sizes.contradiction.empty())
-      r.report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes contradict each other: {}", r.sizes.contradiction));
-    r.report.sizes.refused = r.sizes.refused;
+    if (const Acceptance& fit = r.sizes.inner_fit; !fit)
+      r.report.sizes.contradictions.push_back(fmt::format("sizes behind opaque nodes contradict each other: {}", fit.reason));
+    r.report.sizes.refused = r.sizes.defaults_fit.reason;
     if (!r.options.warning || !problem.name_of) return {};
     for (const std::string& text : one_by_one_warnings(problem.arena, problem.graph, r.sizes, problem.name_of)) r.options.warning(text);
     return {};

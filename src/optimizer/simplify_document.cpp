@@ -129,15 +129,15 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
       if (made) return std::optional(*std::move(made));
       if (!limits.ends_clean_ups()) return fail(made.error());
     }
-    report.stopped = limits.why_over();
+    report.stopped = limits.may_continue().reason;
     return std::optional<CleanedUp>();
   };
   XFLOW_TRY(std::optional<CleanedUp> first, cleaned(document));
-  if (!first) report.reason = report.stopped;
+  const bool was_stopped = !first;
   CleanedUp next = std::move(first).value_or(CleanedUp());
   report.opaque = next.opaque;
   report.simplified = !next.edits.empty();
-  if (!report.simplified && report.reason.empty()) report.reason = "no clean-up leaves fewer nodes";
+  if (!report.simplified) report.reason = was_stopped ? report.stopped : "no clean-up leaves fewer nodes";
   for (int pass = 1; !next.edits.empty(); ++pass) {
     for (const auto& [rule, count] : next.rules) counts[rule] += count;
     result.last = std::move(next);

@@ -28,7 +28,7 @@ void describe(const GateReport& run, const Line& line) {
     return;
   }
   for (const GateComparison& c : run.comparisons) {
-    if (!c.failure.empty()) {
+    if (c.verdict == GateVerdict::failed) {
       line("run", fmt::format("{} at {}", c.failure, c.sizes));
       continue;
     }

@@ -127,10 +127,10 @@ eval::Options within_clean_ups(const RunLimits& limits) {
   return options;
 }
 
-std::string RunLimits::why_over() const {
-  if (cancel_.is_stopping()) return "it was cancelled";
-  if (max_seconds_ && seconds() >= *max_seconds_) return fmt::format("the time limit of {:g} s is over", *max_seconds_);
-  return cancel_.is_finishing() ? "it was cancelled" : "";
+Acceptance RunLimits::may_continue() const {
+  if (cancel_.is_stopping()) return refused("it was cancelled");
+  if (max_seconds_ && seconds() >= *max_seconds_) return refused(fmt::format("the time limit of {:g} s is over", *max_seconds_));
+  return cancel_.is_finishing() ? refused("it was cancelled") : accepted();
 }
 
 }  // namespace xflow::api

@@ -9,10 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
 
 #include "src/eval/evaluate.h"
 #include "src/search/search.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::api {
 
@@ -58,8 +58,8 @@ class RunLimits {
   Result<void> check() const;
   // True if clean-ups must end: the time is over, or the call is cancelled.
   bool ends_clean_ups() const { return is_over() || cancel_.is_finishing(); }
-  // "the time limit of 300 s is over", "it was cancelled"; empty if neither.
-  std::string why_over() const;
+  // Refuses, with "the time limit of 300 s is over" or "it was cancelled", if ends_clean_ups().
+  Acceptance may_continue() const;
 
  private:
   explicit RunLimits(CancellationToken cancel) : cancel_(std::move(cancel)) {}

@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "src/eval/compare.h"
+#include "src/support/acceptance.h"
 #include "src/validation/check_inputs.h"
 #include "src/validation/deadline.h"
-#include "src/validation/interface_difference.h"
 #include "src/validation/models_in_runner.h"
 #include "src/validation/runnable.h"
+#include "src/validation/same_interface.h"
 
 namespace xflow::api {
 namespace {
@@ -47,12 +48,13 @@ class Check {
       output.allowed = worst_[k].allowed;
       if (!worst || worst_[k].severity() > worst_[*worst].severity() || (worst_[*worst].agrees && !worst_[k].agrees)) worst = k;
     }
-    if (report_.difference.empty() && worst && !worst_[*worst].agrees) {
+    if (equal_ && worst && !worst_[*worst].agrees) {
       const CheckReport::Output& output = report_.outputs[*worst];
-      report_.difference = fmt::format("output '{}' is {} for {}", output.name, output.reason, output.inputs);
+      equal_ = refused(fmt::format("output '{}' is {} for {}", output.name, output.reason, output.inputs));
     }
-    if (is_over && report_.difference.empty()) return fail(why_undecided());
-    report_.equal = report_.difference.empty();
+    if (is_over && equal_) return fail(why_undecided());
+    report_.equal = equal_.accepted;
+    report_.difference = std::move(equal_.reason);
     return std::move(report_);
   }
 
@@ -195,8 +197,7 @@ class Check {
     ++compared_;
     report_.runs.push_back(set.label);
     if (!actual) {
-      if (report_.difference.empty())
-        report_.difference = fmt::format("B does not run where A does: {} (for {})", actual.error().text(), set.label);
+      if (equal_) equal_ = refused(fmt::format("B does not run where A does: {} (for {})", actual.error().text(), set.label));
       return {};
     }
     for (std::size_t k = 0; k < reference.size(); ++k) {
@@ -222,6 +223,7 @@ class Check {
   std::size_t compared_ = 0;  // compared sets, and sets that A refuses
   ModelsInRunner* runner_;
   CheckReport report_;
+  Acceptance equal_;                     // refused with the difference
   std::vector<eval::Comparison> worst_;  // over all runs, by output
 };
 
@@ -240,9 +242,9 @@ Result<CheckReport> check_models(const std::string& a, const std::string& b, con
   };
   XFLOW_TRY(const auto first, open(a));
   XFLOW_TRY(const auto second, open(b));
-  if (auto difference = interface_difference(*first, *second)) {
+  if (Acceptance same = same_interface(*first, *second); !same) {
     CheckReport report;
-    report.difference = *std::move(difference);
+    report.difference = std::move(same.reason);
     return report;
   }
   if (!options.runner.empty()) {

@@ -45,7 +45,7 @@ class Judge {
         programs_(programs),
         executor_(programs_.device()) {}
 
-  Acceptance run() {
+  DeviceJudgement run() {
     GateReport& gate_report = report_.gate;
     gate_report.run = false;
     gate_report.comparisons.clear();
@@ -56,13 +56,13 @@ class Judge {
     if (!prepared) prepared = refused("it could not be run: " + prepared.error().text());
     if (!*prepared) {
       gate_report.reason = prepared->reason;
-      return *std::move(prepared);
+      return {*std::move(prepared), is_run_alike_};
     }
     Acceptance acceptance = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, gate_report);
-    if (!acceptance) return acceptance;
+    if (!acceptance) return {std::move(acceptance)};
     acceptance = faster_by_enough(gate_report);
     gate_report.reason = acceptance.reason;
-    return acceptance;
+    return {std::move(acceptance)};
   }
 
  private:
@@ -79,9 +79,10 @@ class Judge {
     for (std::size_t k = 0; k < gate_.runs.shapes.size(); ++k) XFLOW_CHECK(plan(k));
     if (std::ranges::all_of(choices_, [](const Choice& choice) { return choice.plans[0].launches.empty(); }))
       return refused("no part of it can run here");
-    if (std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); })) {
+    is_run_alike_ = std::ranges::all_of(choices_, [](const Choice& choice) { return run_alike(choice.plans[0], choice.plans[1]); });
+    if (is_run_alike_) {
       const std::size_t launches = choices_[0].plans[0].launches.size();
-      return refused(fmt::format("{}, by the same {} kernel{}", kRunAlike, launches, launches == 1 ? "" : "s"));
+      return refused(fmt::format("it is run like the original, by the same {} kernel{}", launches, launches == 1 ? "" : "s"));
     }
     XFLOW_CHECK(find_room());
     for (std::size_t who = 0; who < 2; ++who) {
@@ -95,7 +96,7 @@ class Judge {
   }
 
   Result<void> plan(std::size_t number) {
-    if (gate_.limits.is_over()) return fail(ErrorCode::limit, gate_.limits.why_over());
+    if (gate_.limits.is_over()) return fail(ErrorCode::limit, gate_.limits.may_continue().reason);
     XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number], gate_.runs.inner));
     const ir::Symbols::Valuation valuation = sizes.valuation();
     cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);
@@ -217,6 +218,7 @@ class Judge {
   OptimizeReport& report_;
   std::vector<Choice> choices_;
   std::vector<std::string> labels_;
+  bool is_run_alike_ = false;
   double program_bytes_ = 0;
   Programs& programs_;
   typename Programs::Executor executor_;
@@ -225,13 +227,13 @@ class Judge {
 
 }  // namespace
 
-Acceptance judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
-                           OptimizeReport& report) {
+DeviceJudgement judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                                OptimizeReport& report) {
   if (gate.costs.gpu != nullptr) {
     GpuPrograms programs(*gate.costs.gpu);
-    Acceptance acceptance = Judge(gate, programs, candidate, progress, report).run();
+    DeviceJudgement judgement = Judge(gate, programs, candidate, progress, report).run();
     report.kernels.device_bytes = gate.costs.opened_gpu->peak_bytes();
-    return acceptance;
+    return judgement;
   }
   CpuPrograms programs(*gate.costs.cpu);
   return Judge(gate, programs, candidate, progress, report).run();

@@ -7,7 +7,6 @@
 #include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "src/devices/device_costs.h"
 #include "src/eval/evaluate.h"
@@ -30,12 +29,14 @@ struct DeviceGate {
   const RunLimits& limits;
 };
 
+struct DeviceJudgement {
+  Acceptance acceptance;
+  bool is_run_alike = false;  // refused because the device runs the candidate exactly like the original
+};
+
 // Runs the original and the candidate in alternating pairs at each choice of sizes and fills in the report.
 // Both are lifted graphs: equal nodes are merged and unused nodes are removed.
-Acceptance judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
-                           OptimizeReport& report);
-
-// The start of the reason for rejecting a candidate that the device runs exactly like the original.
-inline constexpr std::string_view kRunAlike = "it is run like the original";
+DeviceJudgement judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
+                                OptimizeReport& report);
 
 }  // namespace xflow::api

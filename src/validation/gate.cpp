@@ -257,6 +257,7 @@ GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std
   GateResult result;
   std::mt19937_64 random(options.seed);
   bool faster = false;
+  bool rejected = false;
   for (std::size_t sizes = 0; sizes < choices; ++sizes) {
     const double left = options.max_seconds - options.used_seconds - (clock() - start);
     const double end = clock() + left / static_cast<double>(choices - sizes);
@@ -265,13 +266,11 @@ GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std
     result.comparisons.push_back(duel.fight(sizes, random));
     const GateComparison& comparison = result.comparisons.back();
     faster = faster || comparison.verdict == GateVerdict::faster;
-    if (comparison.verdict != GateVerdict::faster && comparison.verdict != GateVerdict::equal) {
-      result.reason = reason_against(comparison, choices, options);
-      break;
-    }
+    rejected = comparison.verdict != GateVerdict::faster && comparison.verdict != GateVerdict::equal;
+    if (rejected) break;
   }
-  result.passed = faster && result.reason.empty();
-  if (!result.passed && result.reason.empty())
+  result.passed = faster && !rejected;
+  if (!result.passed)
     result.reason =
         result.comparisons.empty() ? "there was nothing to run it on" : reason_against(result.comparisons.back(), choices, options);
   result.seconds = clock() - start;

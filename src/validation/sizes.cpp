@@ -147,7 +147,7 @@ Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::
   for (const std::int64_t other : kOtherSizes) {
     XFLOW_TRY(Sizes choice, choose_sizes(arena, inputs, given, 1, other));
     if (!fits(choice)) continue;
-    choice.refused = reason;
+    choice.defaults_fit = refused(reason);
     return choice;
   }
   return fail(ErrorCode::unsupported,
@@ -209,7 +209,8 @@ void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes&
   }
   if (sizes.inner.empty()) return;
   std::unordered_set<ir::SymbolId> adjusted;
-  if (const auto taken = adjust_sizes(arena, graph, fixed, sizes.values, &adjusted); !taken) sizes.contradiction = taken.error().text();
+  if (const auto taken = adjust_sizes(arena, graph, fixed, sizes.values, &adjusted); !taken)
+    sizes.inner_fit = refused(taken.error().text());
   for (const ir::ValueId value : open) {
     const ir::Shape& shape = arena.type(value).shape;
     const bool is_assumed = std::any_of(shape.begin(), shape.end(), [&](const ir::Poly& dim) {

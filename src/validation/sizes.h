@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "src/ir/graph.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::api {
 
@@ -34,10 +35,10 @@ struct Sizes {
   std::vector<std::string> assumed;
   // The same for results of opaque nodes: "r of node 'nms' (NonMaxSuppression): [128, 3]".
   std::vector<std::string> assumed_inner;
-  // Why operations behind opaque nodes refuse their operands: "concat: expected ..."; empty if none does.
-  std::string contradiction;
-  // Why 1 and 128 were not assumed: "conv: expected ..."; empty if they were.
-  std::string refused;
+  // Whether operations behind opaque nodes accept their operands; refused with "concat: expected ...".
+  Acceptance inner_fit = {};
+  // Whether 1 and 128 were assumed; refused with the reason: "conv: expected ...".
+  Acceptance defaults_fit = {};
 
   // Returns the valuation for ir::Symbols::evaluate. A size that is not in `values` is 128.
   ir::Symbols::Valuation valuation() const;
@@ -75,7 +76,7 @@ Result<Sizes> choose_fitting_sizes(ir::Arena& arena, const ir::Graph& graph, std
 
 // Adds the sizes of results of opaque nodes: inferred ones, otherwise those that their readers require,
 // otherwise 128 (less if a value would have more than 2^22 elements). `assumed_inner` lists the assumed
-// sizes. Sizes that contradict each other are no error: `contradiction` has the reason, and no kernel is made
+// sizes. Sizes that contradict each other are no error: `inner_fit` has the reason, and no kernel is made
 // for them (see kernel_of).
 void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes& inner, Sizes& sizes);
 

@@ -44,7 +44,7 @@ TEST(RunLimits, OfNoTimeAreOver) {
   EXPECT_TRUE(limits.is_over());
   EXPECT_EQ(limits.seconds_left(), 0);
   EXPECT_EQ(limits.ends_search(), search::StopReason::time_limit);
-  EXPECT_EQ(limits.why_over(), "the time limit of 0 s is over");
+  EXPECT_EQ(limits.may_continue(), refused("the time limit of 0 s is over"));
   EXPECT_TRUE(limits.check());  // what was checked is still written
 }
 
@@ -75,7 +75,7 @@ TEST(RunLimits, OfNothingAreNone) {
   const RunLimits limits;
   EXPECT_EQ(limits.seconds_left(), std::numeric_limits<double>::infinity());
   EXPECT_FALSE(limits.ends_search());
-  EXPECT_EQ(limits.why_over(), "");
+  EXPECT_EQ(limits.may_continue(), accepted());
 }
 
 }  // namespace

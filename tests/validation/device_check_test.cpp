@@ -37,6 +37,7 @@ TEST(DeviceCheck, PassesWhereTheGraphsComputeWhatTheReferenceDoes) {
   gpu.computes = false;
   const auto result = check_on(gpu);
   ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(result->passed);
   EXPECT_EQ(result->failure, "");
   EXPECT_EQ(result->graphs, 4U);
   EXPECT_GT(result->values, 4000U);
@@ -51,6 +52,7 @@ TEST(DeviceCheck, SaysWhatIsWrong) {
     tensor = eval::Tensor::of_doubles(ir::DataType::float32, tensor.dims, std::move(values));
   });
   ASSERT_TRUE(result) << result.error().text();
+  EXPECT_FALSE(result->passed);
   EXPECT_EQ(result->graphs, 0U);
   EXPECT_TRUE(result->failure.starts_with("the graph of convolutions: output 0: ")) << result->failure;
 }
@@ -61,6 +63,7 @@ TEST(DeviceCheck, SaysWhatCannotBeRun) {
   gpu.refuses_convolutions = true;
   const auto refused = check_on(gpu);
   ASSERT_TRUE(refused) << refused.error().text();
+  EXPECT_FALSE(refused->passed);
   EXPECT_TRUE(refused->failure.starts_with("the graph of convolutions: cannot run convolution")) << refused->failure;
   HostGpu lost;
   lost.computes = false;
@@ -71,6 +74,7 @@ TEST(DeviceCheck, SaysWhatCannotBeRun) {
 TEST(DeviceCheck, IsPassedByThisCpu) {
   const auto result = check_device_named("cpu");
   ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(result->passed);
   EXPECT_EQ(result->failure, "");
   EXPECT_EQ(result->graphs, 4U);
   EXPECT_EQ(check_device_named("abacus").error().code, ErrorCode::unsupported);

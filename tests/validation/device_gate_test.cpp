@@ -45,7 +45,8 @@ class DeviceGateTest : public ::testing::Test {
     const std::vector<std::string> names{"y", "z"};
     const std::span<const std::string> outputs(names.begin(), named_outputs_);
     report_ = {};
-    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_, limits_}, candidate, {}, report_).reason;
+    return judge_on_device({arena, original, inputs_, defaults_, outputs, runs_, options_, costs_, limits_}, candidate, {}, report_)
+        .acceptance.reason;
   }
   // A GPU that is this CPU, in the place of it.
   void use_gpu(bool computes = true) {

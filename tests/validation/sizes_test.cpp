@@ -39,14 +39,15 @@ TEST_F(FittingSizes, AreOneAnd128WhereTheGraphTakesThem) {
   const auto sizes = choose({op("relu", {input("x", {size("n"), size("m")})})});
   ASSERT_TRUE(sizes) << sizes.error().text();
   EXPECT_EQ(sizes->assumed, std::vector<std::string>{"x: [1, 128]"});
-  EXPECT_EQ(sizes->refused, "");
+  EXPECT_EQ(sizes->defaults_fit, accepted());
 }
 
 TEST_F(FittingSizes, AreLongerWhereAWindowNeedsIt) {
   const auto sizes = choose({op("conv", {input("x", {size("n"), 1, size("samples")}), weight({1, 1, 400})})});
   ASSERT_TRUE(sizes) << sizes.error().text();
   EXPECT_EQ(sizes->assumed, std::vector<std::string>{"x: [1, 1, 512]"});
-  EXPECT_EQ(sizes->refused.rfind("conv: expected", 0), 0U) << sizes->refused;
+  EXPECT_FALSE(sizes->defaults_fit);
+  EXPECT_EQ(sizes->defaults_fit.reason.rfind("conv: expected", 0), 0U) << sizes->defaults_fit.reason;
 }
 
 TEST_F(FittingSizes, OfAMaskAreThoseOfThePastAndThePresentTogether) {
@@ -56,7 +57,7 @@ TEST_F(FittingSizes, OfAMaskAreThoseOfThePastAndThePresentTogether) {
   const auto sizes = choose({op("mul", {op("concat", {past, present}, {{"axis", ir::Poly(1)}}), mask})});
   ASSERT_TRUE(sizes) << sizes.error().text();
   EXPECT_EQ(sizes->assumed, (std::vector<std::string>{"past: [1, 128]", "present: [1, 128]", "mask: [1, 256]"}));
-  EXPECT_EQ(sizes->refused, "");
+  EXPECT_EQ(sizes->defaults_fit, accepted());
 }
 
 TEST_F(FittingSizes, ThatAreGivenStay) {
@@ -119,7 +120,7 @@ TEST_F(InnerSizesOfAGraph, AreWhatTheirReadersDemand) {
   EXPECT_EQ(value(sizes, r, 0), 8);
   EXPECT_EQ(value(sizes, other, 0), 8);
   EXPECT_EQ(value(sizes, r, 1), 128);
-  EXPECT_EQ(sizes.contradiction, "");
+  EXPECT_EQ(sizes.inner_fit, accepted());
 }
 
 TEST_F(InnerSizesOfAGraph, AreAssumedAndReportedWhereNothingElseIsKnown) {
@@ -138,7 +139,8 @@ TEST_F(InnerSizesOfAGraph, ThatContradictEachOtherAreNoError) {
   const ir::Poly dim = fresh();
   const ir::ValueId sum = op("concat", {opaque({dim, 4}), input("x", {8, 4})}, {{"axis", ir::Poly(1)}});
   const Sizes sizes = choose({sum}, {{*dim.as_symbol(), 16}});
-  EXPECT_EQ(sizes.contradiction.rfind("concat: expected ", 0), 0U) << sizes.contradiction;
+  EXPECT_FALSE(sizes.inner_fit);
+  EXPECT_EQ(sizes.inner_fit.reason.rfind("concat: expected ", 0), 0U) << sizes.inner_fit.reason;
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "src/generator/rules/window_attributes.h"
 #include "src/ops/operator.h"
 #include "src/rules/rule_parts.h"
+#include "src/support/acceptance.h"
 
 namespace xflow::generator {
 namespace {
@@ -49,7 +50,7 @@ class GeneralisationWriter {
   }
 
   // The reason, in words, if there is no rule.
-  const std::string& why() const { return failed_; }
+  const std::string& why() const { return expressible_.reason; }
   std::optional<rules::Rule> rule() {
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch)
       batches_.find(generalisation_ == Generalisation::batch);
@@ -61,9 +62,9 @@ class GeneralisationWriter {
     rule.comment = {" " + equation_text(signature_, candidate_, leaves)};
     rule.source = side(candidate_.source, true);
     rule.target = side(candidate_.target, false);
-    if (failed_.empty()) rule.declarations = declarations();
-    if (failed_.empty()) rule.guards = guards();
-    if (!failed_.empty()) return std::nullopt;
+    if (expressible_) rule.declarations = declarations();
+    if (expressible_) rule.guards = guards();
+    if (!expressible_) return std::nullopt;
     return rule;
   }
 
@@ -89,7 +90,7 @@ class GeneralisationWriter {
   }
 
   void fail(const char* why) {
-    if (failed_.empty()) failed_ = why;
+    if (expressible_) expressible_ = refused(why);
   }
 
   // Names the numbers as scalar variables. Fails unless both sides have the same numbers, since a variable
@@ -408,7 +409,7 @@ class GeneralisationWriter {
     }
     if (!has_axes() || shapes_.inputs().empty()) return result;
     compare_inputs(result);
-    if (!failed_.empty()) return result;
+    if (!expressible_) return result;
     if (axis_bound_[0] && axis_bound_[1])
       result.push_back(rules::relation(rules::Guard::Kind::not_equal, rules::named("a"), rules::named("b")));
     result.push_back(at_most(of_input("rank", shapes_.inputs()[0]), small_ranks_ ? 2 : 4));
@@ -463,7 +464,7 @@ class GeneralisationWriter {
   bool small_ranks_;
   unsigned broadcasts_;
   GeneralShapes shapes_;
-  std::string failed_;
+  Acceptance expressible_;  // refused with the first reason
   std::map<std::uint8_t, std::string> names_;
   std::map<std::uint8_t, std::string> scalars_;  // numbers of the source that became variables
   std::map<int, std::string> bound_parts_;

@@ -185,9 +185,9 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     kept.rule = *std::move(rule);
     kept.equation = equation;
     kept.special = special;
-    const auto why_not = try_to_keep(signature, std::move(kept), form.is_guarded);
-    if (!why_not) return;
-    text = rules::print(written) + *why_not;
+    const Acceptance keeps = try_to_keep(signature, std::move(kept), form.is_guarded);
+    if (keeps) return;
+    text = rules::print(written) + keeps.reason;
     best = verifier::Verdict::unknown;
     // try_generalisations stopped at this form because it is proved; try the rest.
     const std::vector<TriedGeneralisation> others = tried_generalisations(signature, candidate, k + 1);
@@ -210,27 +210,27 @@ bool RuleCollector::derives(const FlatEquation& equation, Goal goal, bool specia
   return deriver_.derives(equation, limits_, goal);
 }
 
-std::optional<std::string> RuleCollector::try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded) {
+Acceptance RuleCollector::try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded) {
   if (is_guarded) {
     const std::vector<WrittenRule> small = write_rule(signature, kept.candidate, kept.name, true);
     const auto decided = rules::checked(small[kept.variant].rule);
     auto guarded = decided ? with_divisors_guarded(*decided, kept.rule, options_) : std::nullopt;
-    if (!guarded) return "the guards under which it holds cannot be written";
+    if (!guarded) return refused("the guards under which it holds cannot be written");
     kept.rule = *std::move(guarded);
   }
   const auto added = deriver_.add(kept.rule);
-  if (!added) return added.error().text();
+  if (!added) return refused(added.error().text());
   // The rule must derive its own candidate.
   kept.pair = kept.candidate.source.outputs.size() > 1;
   if (!derives(kept.equation, kept.pair ? Goal::rewrite : Goal::equal, true)) {
     deriver_.enable(*added, false);
-    return "does not derive what it was found in";
+    return refused("does not derive what it was found in");
   }
   deriver_.set_special(*added, changes_partial(signature, kept.candidate));
   kept.number = *added;
   kept_.push_back(std::move(kept));
   ++counts_.kept;
-  return std::nullopt;
+  return accepted();
 }
 
 Result<std::vector<std::string>> RuleCollector::ask(const std::vector<std::string>& questions) const {

@@ -19,6 +19,7 @@
 #include "src/generator/rules/gain.h"
 #include "src/generator/rules/shapes.h"
 #include "src/rules/rule.h"
+#include "src/support/acceptance.h"
 #include "src/verifier/proof/decide.h"
 
 namespace xflow::generator {
@@ -107,13 +108,11 @@ class RuleCollector {
   bool holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate);
   // Counts a triage. Returns false if it is open.
   bool count(Triage triage);
-  void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
-            std::vector<TriedGeneralisation> forms);
+  void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate, std::vector<TriedGeneralisation> forms);
   // Calls try_generalisations and adds its time to proving().
   std::vector<TriedGeneralisation> tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin);
-  // Keeps a form that is proved for few dimensions. Returns the reason if it cannot be kept, otherwise
-  // nothing.
-  std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
+  // Keeps a form that is proved for few dimensions, if it can be kept.
+  Acceptance try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
   // Asks for answers; they are empty if nothing is sent (width 1).
   Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
   void unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict, const std::string& text);

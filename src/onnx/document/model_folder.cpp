@@ -8,6 +8,7 @@
 #include <optional>
 #include <system_error>
 
+#include "src/support/acceptance.h"
 #include "src/support/descriptor.h"
 #include "src/support/printable.h"
 
@@ -30,10 +31,10 @@ const char* irregular(mode_t mode) {
 
 // The result of a walk from a folder to a file below it.
 struct Walk {
-  Descriptor file;    // open for reading; negative if the walk failed
-  std::string at;     // part of the path at which the walk ended
-  std::string why;    // reason of the failure; empty if the file is open
-  bool link = false;  // whether the walk ended at a symbolic link
+  Descriptor file;                               // open for reading; negative if the walk failed
+  std::string at;                                // part of the path at which the walk ended
+  bool link = false;                             // whether the walk ended at a symbolic link
+  Acceptance opens = refused("was not opened");  // refused with the reason if the file is not open
 };
 
 // Opens `relative` below `root`. No link below `root` is followed.
@@ -42,7 +43,7 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
   result.at = root;
   Descriptor folder(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) {
-    result.why = "cannot open: " + system_reason(errno);
+    result.opens = refused("cannot open: " + system_reason(errno));
     return result;
   }
   std::vector<std::string> parts;
@@ -56,13 +57,14 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
     Descriptor part(::openat(folder.number(), parts[i].c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     struct stat status {};
     if (!part || ::fstat(part.number(), &status) != 0) {
-      result.why = "cannot open: " + system_reason(errno);
+      result.opens = refused("cannot open: " + system_reason(errno));
       return result;
     }
     result.link = S_ISLNK(status.st_mode);
     if (result.link || !(last ? S_ISREG(status.st_mode) : S_ISDIR(status.st_mode))) {
       const char* what = irregular(status.st_mode);
-      result.why = std::string("is ") + (what == nullptr ? "a file" : what) + ", expected a " + (last ? "regular file" : "folder");
+      result.opens =
+          refused(std::string("is ") + (what == nullptr ? "a file" : what) + ", expected a " + (last ? "regular file" : "folder"));
       return result;
     }
     if (!last) {
@@ -73,15 +75,16 @@ Walk walk(const std::string& root, const std::filesystem::path& relative) {
     Descriptor file(::openat(folder.number(), parts[i].c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
     struct stat opened {};
     if (!file || ::fstat(file.number(), &opened) != 0) {
-      result.why = "cannot open: " + system_reason(errno);
+      result.opens = refused("cannot open: " + system_reason(errno));
     } else if (opened.st_dev != status.st_dev || opened.st_ino != status.st_ino) {
-      result.why = "was replaced while it was opened";
+      result.opens = refused("was replaced while it was opened");
     } else {
       result.file = std::move(file);
+      result.opens = accepted();
     }
     return result;
   }
-  result.why = "is a folder, expected a regular file";
+  result.opens = refused("is a folder, expected a regular file");
   return result;
 }
 
@@ -137,13 +140,13 @@ Result<AdmittedFile> ModelFolder::file(std::string_view location) const {
   Walk found;
   if (inside) {
     found = walk(folder_, std::filesystem::path(location));
-    if (found.file) return opened(std::move(found));
-    if (!found.link) return unreadable(found.at, found.why);
+    if (found.opens) return opened(std::move(found));
+    if (!found.link) return unreadable(found.at, found.opens.reason);
   }
   const bool is_path = !location.empty() && location.find('\0') == std::string_view::npos;
   if (allowed_.empty() || !is_path) {
     if (!inside) return fail(inside.error());
-    return unreadable(found.at, found.why + "; option 'allow_external' admits files in other folders");
+    return unreadable(found.at, found.opens.reason + "; option 'allow_external' admits files in other folders");
   }
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(std::filesystem::path(folder_) / location, error);
@@ -153,7 +156,7 @@ Result<AdmittedFile> ModelFolder::file(std::string_view location) const {
     const auto relative = below(target, folder);
     if (!relative) continue;
     Walk admitted = walk(folder, *relative);
-    if (!admitted.file) return unreadable(admitted.at, admitted.why);
+    if (!admitted.opens) return unreadable(admitted.at, admitted.opens.reason);
     return opened(std::move(admitted));
   }
   return unreadable(name, "leads to " + in_quotes(target.string()) + ", which is in no folder of option 'allow_external'");

@@ -20,7 +20,7 @@ bool is_named(const Function& function, const Node& node) {
          (function.domain == node.domain || (is_default_domain(function.domain) && is_default_domain(node.domain)));
 }
 
-// Returns the reason not to look for an operator; empty if there is none.
+// Refuses, with the reason, a node for which no operator is looked up.
 Acceptance may_lift(const Document& document, const ir::Arena& arena, const Node& node, std::span<const ir::ValueId> operands,
                     std::string_view domain, std::optional<std::int64_t> version) {
   if (node.has_bodies()) return refused("it has bodies");

@@ -309,8 +309,8 @@ Result<void> replay(const rules::Rule& rule, const RuleRecord& record, const Opt
   return result;
 }
 
-std::vector<std::string> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs) {
-  std::vector<std::string> results(rules.size());
+std::vector<Acceptance> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs) {
+  std::vector<Acceptance> results(rules.size());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
     for (std::size_t k = next++; k < rules.size(); k = next++) {
@@ -318,10 +318,11 @@ std::vector<std::string> replay(std::span<const rules::Rule> rules, const Record
       const RuleRecord* record = records.find(rule.hash);
       if (record == nullptr) record = records.find_name(rule.name);
       if (record == nullptr) {
-        results[k] = fmt::format("{}: rule {}: there is no record of a proof", rules::place_text(rule.file, rule.place), rule.name);
+        results[k] =
+            refused(fmt::format("{}: rule {}: there is no record of a proof", rules::place_text(rule.file, rule.place), rule.name));
         continue;
       }
-      if (const auto accepted = replay(rule, *record, options); !accepted) results[k] = accepted.error().text();
+      if (const auto replayed = replay(rule, *record, options); !replayed) results[k] = refused(replayed.error().text());
     }
   };
   std::vector<std::thread> threads;

@@ -40,6 +40,7 @@
 
 #include "src/rules/instance.h"
 #include "src/rules/rule.h"
+#include "src/support/acceptance.h"
 #include "src/verifier/proof/decide.h"
 
 namespace xflow::verifier {
@@ -92,9 +93,9 @@ RuleRecord describe(const rules::Rule& rule, std::span<rules::RuleInstance> inst
 // another meaning, a rejected certificate.
 Result<void> replay(const rules::Rule& rule, const RuleRecord& record, const Options& options = {});
 
-// Returns one line per rule: why its record is missing, stale or wrong; empty if it is accepted. Replays
-// `jobs` rules at a time.
-std::vector<std::string> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs);
+// Returns whether the record of each rule is accepted; refused with one line that says whether it is missing,
+// stale or wrong. Replays `jobs` rules at a time.
+std::vector<Acceptance> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs);
 
 // The record file of a rule file: NAME.proofs beside NAME.rules.
 std::string records_path(const std::string& rule_file);

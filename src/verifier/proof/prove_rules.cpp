@@ -268,11 +268,11 @@ Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const 
     all.rules.insert(all.rules.end(), file->rules.begin(), file->rules.end());
   }
   std::vector<RuleRecord> result;
-  const std::vector<std::string> messages = replay(rules, all, options, jobs);
+  const std::vector<Acceptance> replayed = replay(rules, all, options, jobs);
   for (std::size_t k = 0; k < rules.size(); ++k) {
-    if (!messages[k].empty()) {
-      if (left_out != nullptr) left_out->push_back(messages[k]);
-      if (left_out == nullptr) failures += "\n  " + messages[k];
+    if (!replayed[k]) {
+      if (left_out != nullptr) left_out->push_back(replayed[k].reason);
+      if (left_out == nullptr) failures += "\n  " + replayed[k].reason;
     } else {
       result.push_back(*all.find(rules[k].hash));
     }

@@ -1,4 +1,4 @@
-#include "src/validation/interface_difference.h"
+#include "src/validation/same_interface.h"
 
 #include <fmt/format.h>
 
@@ -32,20 +32,20 @@ struct Port {
   const DeclaredType* type;
 };
 
-// Returns one line for the first difference in the number, order or types of the ports.
-std::optional<std::string> port_difference(std::string_view kind, const std::vector<Port>& a, const std::vector<Port>& b) {
-  if (a.size() != b.size()) return fmt::format("A has {} {}{}, B has {}", a.size(), kind, plural(a.size()), b.size());
+// Refuses, with one line, the first difference in the number, order or types of the ports.
+Acceptance same_ports(std::string_view kind, const std::vector<Port>& a, const std::vector<Port>& b) {
+  if (a.size() != b.size()) return refused(fmt::format("A has {} {}{}, B has {}", a.size(), kind, plural(a.size()), b.size()));
   for (std::size_t k = 0; k < a.size(); ++k)
-    if (a[k].name != b[k].name) return fmt::format("{} {} is '{}' in A and '{}' in B", kind, k, a[k].name, b[k].name);
+    if (a[k].name != b[k].name) return refused(fmt::format("{} {} is '{}' in A and '{}' in B", kind, k, a[k].name, b[k].name));
   for (std::size_t k = 0; k < a.size(); ++k)
     if (contradict(*a[k].type, *b[k].type))
-      return fmt::format("{} '{}' is {} in A and {} in B", kind, a[k].name, a[k].type->text(), b[k].type->text());
-  return std::nullopt;
+      return refused(fmt::format("{} '{}' is {} in A and {} in B", kind, a[k].name, a[k].type->text(), b[k].type->text()));
+  return accepted();
 }
 
 }  // namespace
 
-std::optional<std::string> interface_difference(const Runnable& a, const Runnable& b) {
+Acceptance same_interface(const Runnable& a, const Runnable& b) {
   const auto inputs = [](const Runnable& model) {
     std::vector<Port> ports;
     for (const NamedInput& input : model.required()) ports.push_back({input.name, &model.declared_input(input.name)});
@@ -56,8 +56,8 @@ std::optional<std::string> interface_difference(const Runnable& a, const Runnabl
     for (const onnx_io::ValueInfo& output : model.document().main().outputs) ports.push_back({output.name, &output.type});
     return ports;
   };
-  if (auto difference = port_difference("input", inputs(a), inputs(b))) return difference;
-  return port_difference("output", outputs(a), outputs(b));
+  if (Acceptance same = same_ports("input", inputs(a), inputs(b)); !same) return same;
+  return same_ports("output", outputs(a), outputs(b));
 }
 
 }  // namespace xflow::api
