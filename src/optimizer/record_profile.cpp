@@ -18,7 +18,7 @@
 #include "src/devices/runner/runner_device.h"
 #include "src/onnx/document/document.h"
 #include "src/optimizer/load_rules.h"
-#include "src/optimizer/remeasured_search.h"
+#include "src/optimizer/run.h"
 #include "src/optimizer/shipping.h"
 #include "src/search/rule_rewriter.h"
 #include "src/validation/sized_model.h"
@@ -67,7 +67,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   search::Options search_options;
   if (options.search.max_states) search_options.max_states = *options.search.max_states;
   search::RuleRewriter rewriter(rules, {});
-  remeasured_search(arena, graph, model, rewriter, search_options);
+  XFLOW_CHECK(remeasured_search(arena, graph, model, rewriter, search_options));
   here.database->flush();
   return {};
 }

@@ -67,13 +67,4 @@ bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   return true;
 }
 
-search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
-                                  const search::Options& options) {
-  RemeasuredSearch search(arena, graph, model, rewriter, options);
-  for (;;) {
-    search::Outcome outcome = search.run();
-    if (!search.restarts(outcome)) return outcome;
-  }
-}
-
 }  // namespace xflow::api

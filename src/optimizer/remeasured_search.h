@@ -36,10 +36,6 @@ class RemeasuredSearch {
   int searches_ = 0;
 };
 
-// Calls run() until restarts() returns false.
-search::Outcome remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
-                                  const search::Options& options);
-
 // The seconds that a restarted search may take after the time is used up: more than finding the last result
 // took.
 double seconds_to_restart(const search::Outcome& outcome);

@@ -107,8 +107,8 @@ class Optimization {
     round_.emplace(std::move(model), options);
   }
 
-  // Runs the stages up to `last`, in one loop.
-  Result<void> run(Stage last) {
+  // Runs the stages from `first` to `last`, in one loop.
+  Result<void> run(Stage first, Stage last) {
     struct Entry {
       Stage stage;
       Result<Next> (Optimization::*run)();
@@ -124,7 +124,7 @@ class Optimization {
         {Stage::write,     &Optimization::write},
     };
     // clang-format on
-    for (auto stage = static_cast<std::size_t>(Stage::load);;) {
+    for (auto stage = static_cast<std::size_t>(first);;) {
       const Result<Next> next = (this->*kStages[stage].run)();
       if (!next && rounds_ > 1) return limits_.check();  // keep the result of the round before
       if (!next) return fail(next.error());
@@ -221,7 +221,7 @@ class Optimization {
 
   Result<Next> search() {
     Round& r = *round_;
-    if (!r.validation) begin_search();
+    if (!r.validation && !r.searching) begin_search();
     if (!r.searching) r.searching.emplace(r.problem->arena, r.problem->graph, *r.cost_model, *r.rewriter, r.validation->options());
     r.outcome = r.searching->run();
     return following();
@@ -440,7 +440,7 @@ class Optimization {
 
 Result<Finished> run(std::unique_ptr<Model> model, const OptimizeOptions& options, const RunContext& context, int rounds) {
   Optimization optimization(std::move(model), options, context, rounds);
-  XFLOW_CHECK(optimization.run(Stage::write));
+  XFLOW_CHECK(optimization.run(Stage::load, Stage::write));
   return optimization.finished();
 }
 
@@ -451,8 +451,22 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
   const RunContext context{problem.limits == nullptr ? unlimited : *problem.limits, progress,
                            problem.session == nullptr ? own : *problem.session};
   Optimization optimization(std::make_unique<ProblemModel>(problem, options), options, context, 1);
-  XFLOW_CHECK(optimization.run(Stage::validate));
+  XFLOW_CHECK(optimization.run(Stage::load, Stage::validate));
   report = std::move(optimization.round().report);
+  return std::move(optimization.round().outcome);
+}
+
+Result<search::Outcome> remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
+                                          const search::Options& options) {
+  const Problem problem{arena, graph, {}};
+  const OptimizeOptions defaults;
+  const RunLimits unlimited;
+  const ProgressCallback none;
+  Session own;
+  const RunContext context{unlimited, none, own};
+  Optimization optimization(std::make_unique<ProblemModel>(problem, defaults), defaults, context, 1);
+  optimization.round().searching.emplace(arena, graph, model, rewriter, options);
+  XFLOW_CHECK(optimization.run(Stage::search, Stage::remeasure));
   return std::move(optimization.round().outcome);
 }
 

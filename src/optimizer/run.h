@@ -8,9 +8,11 @@
 #include <memory>
 #include <optional>
 
+#include "src/cost/cover.h"
 #include "src/optimizer/model.h"
 #include "src/optimizer/session.h"
 #include "src/search/run_limits.h"
+#include "src/search/search.h"
 
 namespace xflow::api {
 
@@ -47,6 +49,10 @@ Result<Finished> run(std::unique_ptr<Model> model, const OptimizeOptions& option
 // the report. An outcome without steps is the original; report.reason says why. Errors: as run.
 Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& options, const ProgressCallback& progress,
                                 OptimizeReport& report);
+
+// Runs only the stages `search` and `remeasure`, with the costs of `model` and the rules of `rewriter`.
+Result<search::Outcome> remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
+                                          const search::Options& options);
 
 // Opens the device of the options for a problem without a search. Errors: as Session::open; those of choosing
 // sizes.

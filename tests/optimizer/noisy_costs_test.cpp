@@ -8,7 +8,7 @@
 #include "src/cost/incremental_cost.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
-#include "src/optimizer/remeasured_search.h"
+#include "src/optimizer/run.h"
 #include "src/search/rule_rewriter.h"
 #include "tests/kernels/random_device.h"
 
@@ -117,7 +117,7 @@ class Spikes : public NoisyCosts {
     search::Options options;
     options.max_states = states;
     options.per_operation = Nanoseconds{0.05};
-    return {remeasured_search(arena, graph_, model, rewriter, options), model.statistics(), device.measured};
+    return {remeasured_search(arena, graph_, model, rewriter, options).value(), model.statistics(), device.measured};
   }
   Searched run(std::function<double(int)> slowdowns, bool tells = true) {
     cost::Database database = cost::Database::open("", {});
