@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "src/egraph/weights.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::generator {
@@ -13,12 +14,13 @@ constexpr int kMuch = 1 << 20;
 
 int weight_of(const Vocabulary& vocabulary, OpRef op, std::span<const TypeRef> operands) {
   if (operands.empty()) return 0;
-  const ops::Signature& signature = ops::get(vocabulary.operator_of(op)).signature;
+  const ops::Operator& applied = ops::get(vocabulary.operator_of(op));
+  const ops::Signature& signature = applied.signature;
   if (signature.moves_data) return kMovementWeight;
   if (signature.pointwise) return kPointwiseWeight;
-  if (signature.name == "matmul") return kProductWeight;
-  if (signature.name == "average_pool" || signature.name == "max_pool") return kWindowWeight;
-  if (signature.name != "conv") return kReductionWeight;
+  if (applied.op == ops::Op::Matmul) return kProductWeight;
+  if (applied.op == ops::Op::AveragePool || applied.op == ops::Op::MaxPool) return kWindowWeight;
+  if (applied.op != ops::Op::Conv) return kReductionWeight;
   const std::vector<std::int64_t>& kernel = vocabulary.dims(operands[1]);
   if (vocabulary.dims(operands[0])[1] != kernel[1]) return kProductWeight;
   return std::all_of(kernel.begin() + 2, kernel.end(), [](std::int64_t d) { return d == 1; }) ? kPointConvolutionWeight

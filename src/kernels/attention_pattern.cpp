@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "src/kernels/pattern.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -15,12 +16,12 @@ class AttentionMatch {
   AttentionMatch(const ir::Arena& arena, NodeId exit, std::vector<NodeId>* explored) : arena_(arena), exit_(exit), explored_(explored) {}
 
   std::optional<Composite> find() {
-    const auto last = take({exit_, 0}, "matmul");
-    const auto weights = last ? take(last->at(0), "softmax") : std::nullopt;
+    const auto last = take({exit_, 0}, ops::Op::Matmul);
+    const auto weights = last ? take(last->at(0), ops::Op::Softmax) : std::nullopt;
     if (!weights || !is_last_axis(last->at(0))) return std::nullopt;
     ValueId scores = weights->at(0);
     std::optional<ValueId> mask;
-    if (const auto sum = take(scores, "add")) {
+    if (const auto sum = take(scores, ops::Op::Add)) {
       const std::size_t masked = leads_to_product(sum->at(0)) ? 0 : 1;
       mask = sum->at(1 - masked);
       scores = sum->at(masked);
@@ -30,8 +31,8 @@ class AttentionMatch {
       found.scale = number->second;
       scores = number->first;
     }
-    const auto first = take(scores, "matmul");
-    const auto key = first ? take(first->at(1), "transpose") : std::nullopt;
+    const auto first = take(scores, ops::Op::Matmul);
+    const auto key = first ? take(first->at(1), ops::Op::Transpose) : std::nullopt;
     if (!key) return std::nullopt;
     const auto perm = arena_.node(first->at(1).node).attributes.known_integers("perm");
     if (!perm || perm->size() < 2 || perm->at(perm->size() - 2) != static_cast<std::int64_t>(perm->size()) - 1) return std::nullopt;
@@ -46,12 +47,12 @@ class AttentionMatch {
   }
 
  private:
-  bool is(ValueId value, std::string_view op) const {
+  bool is(ValueId value, ops::Op op) const {
     const ir::Node& node = arena_.node(value.node);
-    return node.kind == ir::NodeKind::operation && !node.is_constant && ops::get(node.op).signature.name == op;
+    return node.kind == ir::NodeKind::operation && !node.is_constant && ops::get(node.op).op == op;
   }
 
-  std::optional<std::vector<ValueId>> take(ValueId value, std::string_view op) {
+  std::optional<std::vector<ValueId>> take(ValueId value, ops::Op op) {
     if (!is(value, op)) return std::nullopt;
     if (explored_ != nullptr) explored_->push_back(value.node);
     nodes_.push_back(value.node);
@@ -65,21 +66,21 @@ class AttentionMatch {
   }
 
   bool leads_to_product(ValueId value) {
-    if (is(value, "matmul")) return true;
-    if (!is(value, "mul") && !is(value, "div")) return false;
+    if (is(value, ops::Op::Matmul)) return true;
+    if (!is(value, ops::Op::Mul) && !is(value, ops::Op::Div)) return false;
     if (explored_ != nullptr) explored_->push_back(value.node);
-    return std::ranges::any_of(arena_.node(value.node).operands, [&](ValueId operand) { return is(operand, "matmul"); });
+    return std::ranges::any_of(arena_.node(value.node).operands, [&](ValueId operand) { return is(operand, ops::Op::Matmul); });
   }
 
   // Splits a value into a value and its constant factor.
   std::optional<std::pair<ValueId, double>> scaled(ValueId value) {
-    const bool product = is(value, "mul");
-    if (!product && !is(value, "div")) return std::nullopt;
+    const bool product = is(value, ops::Op::Mul);
+    if (!product && !is(value, ops::Op::Div)) return std::nullopt;
     const std::vector<ValueId>& sides = arena_.node(value.node).operands;
     for (std::size_t k = 0; k < (product ? 2U : 1U); ++k) {
       const auto number = scalar_constant(arena_, sides[1 - k]);
       if (!number || *number == 0) continue;
-      take(value, product ? "mul" : "div");
+      take(value, product ? ops::Op::Mul : ops::Op::Div);
       return std::pair(sides[k], product ? *number : 1 / *number);
     }
     return std::nullopt;

@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <string_view>
 #include <utility>
 
 #include "src/kernels/node_launch.h"
 #include "src/ops/fused_functions.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -28,7 +28,7 @@ const Row kSamples = {-4.7, -3.1, -2.2, -1.3, -0.6, -0.15, 0.2, 0.7, 1.1, 1.9, 2
 // A fused function that a subgraph may compute.
 struct KnownFunction {
   const ops::FusedFunction* function;
-  std::vector<std::string_view> operators;  // the unary operators that the subgraph must have
+  std::vector<ops::Op> operators;  // the unary operators that the subgraph must have
 };
 
 // The fused functions whose graphs have unary operators. Functions without them are not searched for.
@@ -46,12 +46,12 @@ const std::vector<KnownFunction>& known_functions() {
 }
 
 // Whether a known function or a normalisation can end with this operator.
-bool may_end(std::string_view op) {
-  static const std::set<std::string_view> kLast = [] {
-    std::set<std::string_view> last = {"mul", "add", "div"};
+bool may_end(ops::Op op) {
+  static const std::set<ops::Op> kLast = [] {
+    std::set<ops::Op> last = {ops::Op::Mul, ops::Op::Add, ops::Op::Div};
     for (const KnownFunction& known : known_functions()) {
       const ops::FusedGraph graph = ops::graph_of_function({.fused = known.function->id}).value();
-      last.insert(ops::get(std::get<ops::FusedGraph::Apply>(graph.parts.back()).op).signature.name);
+      last.insert(ops::get(std::get<ops::FusedGraph::Apply>(graph.parts.back()).op).op);
     }
     return last;
   }();
@@ -65,9 +65,9 @@ bool near(const Row& a, const Row& b, double tolerance) {
   return true;
 }
 
-std::string_view operator_name(const ir::Node& node) { return ops::get(node.op).signature.name; }
+ops::Op op_of(const ir::Node& node) { return ops::get(node.op).op; }
 bool is_pointwise_node(const ir::Node& node) { return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.pointwise; }
-bool is_mean(const ir::Node& node) { return node.kind == ir::NodeKind::operation && operator_name(node) == "reduce_mean"; }
+bool is_mean(const ir::Node& node) { return node.kind == ir::NodeKind::operation && op_of(node) == ops::Op::ReduceMean; }
 
 // A candidate: the nodes between an entry and the exit, evaluated on samples.
 class Part {
@@ -104,7 +104,7 @@ class Part {
       axes_ = *axes;
     }
     nodes_.push_back(id);
-    names_.push_back(operator_name(node));
+    operators_.push_back(op_of(node));
     frontier_.erase(ValueId{id, 0});
     for (const ValueId operand : node.operands) {
       if (arena_.is_constant(operand)) continue;
@@ -215,7 +215,7 @@ class Part {
       const ir::Node& node = arena_.node(value);
       for (const ValueId operand : node.operands) add(operand);
       made.emplace(value.node, made.size());
-      std::string token(operator_name(node));
+      std::string token(ops::get(node.op).signature.name);
       for (const double real : step_reals(node)) token += fmt::format("~{}", static_cast<float>(real));
       write(token);
     };
@@ -238,7 +238,7 @@ class Part {
   }
 
   bool has(const KnownFunction& f) const {
-    return std::ranges::all_of(f.operators, [&](std::string_view name) { return std::ranges::find(names_, name) != names_.end(); });
+    return std::ranges::all_of(f.operators, [&](ops::Op op) { return std::ranges::find(operators_, op) != operators_.end(); });
   }
 
   bool axes_are_last(std::size_t rank) const {
@@ -355,7 +355,7 @@ class Part {
   const ir::GraphView& graph_;
   NodeId exit_;
   std::vector<NodeId> nodes_;
-  std::vector<std::string_view> names_;
+  std::vector<ops::Op> operators_;
   std::set<ValueId> frontier_;
   std::vector<std::int64_t> axes_;
   std::vector<std::pair<ValueId, Row>> parameters_;
@@ -397,7 +397,7 @@ std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphV
                                         std::vector<ir::NodeId>* explored) {
   const ir::Node& node = arena.node(exit);
   if (node.kind != ir::NodeKind::operation || node.is_constant) return std::nullopt;
-  if (!may_end(operator_name(node))) return std::nullopt;
+  if (!may_end(op_of(node))) return std::nullopt;
   Part part(arena, graph, exit);
   auto composite = part.find();
   if (explored != nullptr) *explored = part.explored();

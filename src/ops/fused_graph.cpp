@@ -11,6 +11,7 @@
 
 #include "src/ir/constant.h"
 #include "src/ops/fused_functions.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {
@@ -160,9 +161,9 @@ class Application {
   }
 
   Result<ir::ValueId> value(const FusedGraph::Apply& operation) {
+    const Op op = get(operation.op).op;
     const Signature& signature = get(operation.op).signature;
-    if ((signature.name == "mul" || signature.name == "div") && is_attribute_of_one(operation.operands[1]))
-      return values_[operation.operands[0]];
+    if ((op == Op::Mul || op == Op::Div) && is_attribute_of_one(operation.operands[1])) return values_[operation.operands[0]];
     ir::Attributes attributes;
     std::size_t next = 0;
     for (const AttributeSignature& attribute : signature.attributes) {
@@ -193,12 +194,12 @@ std::size_t operand_count(const FusedGraph& graph) {
   return count;
 }
 
-std::vector<std::string_view> unary_operators(const FusedGraph& graph) {
-  std::vector<std::string_view> names;
+std::vector<Op> unary_operators(const FusedGraph& graph) {
+  std::vector<Op> operators;
   for (const auto& part : graph.parts)
     if (const auto* operation = std::get_if<FusedGraph::Apply>(&part); operation != nullptr && operation->operands.size() == 1)
-      names.push_back(get(operation->op).signature.name);
-  return names;
+      operators.push_back(get(operation->op).op);
+  return operators;
 }
 
 Result<ir::ValueId> apply_fused_graph(ir::Arena& arena, const FusedGraph& graph, std::span<const ir::ValueId> operands,

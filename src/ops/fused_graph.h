@@ -15,6 +15,7 @@
 #include <xflow/error.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@
 #include "src/ir/graph.h"
 
 namespace xflow::ops {
+
+enum class Op : std::uint8_t;  // op.h, included only by files that name single operators
 
 // Parts come after the parts that they read. The last part is the result.
 struct FusedGraph {
@@ -51,8 +54,8 @@ Result<FusedGraph> parse_fused_graph(std::string_view text);
 
 // The number of operands of the graph: the largest operand number that it reads, plus 1.
 std::size_t operand_count(const FusedGraph& graph);
-// The names of the graph's operators with one operand.
-std::vector<std::string_view> unary_operators(const FusedGraph& graph);
+// The graph's operators with one operand.
+std::vector<Op> unary_operators(const FusedGraph& graph);
 
 // The value of an ONNX attribute.
 using AttributeValueOf = std::function<ir::Real(std::string_view name)>;

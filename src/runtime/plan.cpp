@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <string_view>
 #include <tuple>
 
 #include "src/kernels/node_launch.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::cost {
@@ -17,7 +17,7 @@ using ir::ValueId;
 
 std::size_t aligned(std::size_t bytes, std::size_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
-bool can_be_view(std::string_view operation) { return operation == "reshape" || operation == "identity" || operation == "dropout"; }
+bool is_view(ops::Op op) { return op == ops::Op::Reshape || op == ops::Op::Identity || op == ops::Op::Dropout; }
 
 class Planner {
  public:
@@ -109,7 +109,7 @@ class Planner {
   // Adds a node that costs nothing: a view of its operand, or a value that depends on sizes alone.
   void add_free(const CoveredLaunch& launch) {
     const ops::TensorSpec& result = launch.spec.results[0];
-    const bool view = can_be_view(ops::get(arena_.node(launch.results[0]).op).signature.name) && !arena_.is_constant(launch.operands[0]);
+    const bool view = is_view(ops::get(arena_.node(launch.results[0]).op).op) && !arena_.is_constant(launch.operands[0]);
     if (view) {
       const BufferId seen = operand(launch.operands[0], launch.spec.operands[0], launch.layouts[0]);
       add_view(result, launch.result_layout, launch.results[0], seen);

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::ops {
@@ -96,7 +97,7 @@ TEST(FusedGraph, StandsForTheGraphOfAFunctionByItsName) {
   EXPECT_EQ(text_of(graph, graph.parts.size() - 1),
             "add(mul(add(x, b), sigmoid(add(x, b))), mul(mul(add(x, b), sigmoid(add(x, b))), alpha))");
   EXPECT_EQ(operand_count(graph), 2U);
-  EXPECT_EQ(unary_operators(graph), std::vector<std::string_view>{"sigmoid"});
+  EXPECT_EQ(unary_operators(graph), std::vector<Op>{Op::Sigmoid});
 }
 
 TEST(OnnxFunctions, ReadDeclaredAttributesAndAtMostTwoInputs) {

@@ -9,6 +9,9 @@
 #include "src/ops/operator.h"
 
 namespace xflow::generator {
+
+bool Choice::is(ops::Op other) const { return ops::get(op).op == other; }
+
 std::size_t GraphSignature::group_size(std::size_t group) const {
   return (group + 1 < group_begins_.size() ? group_begins_[group + 1] : inputs_) - group_begins_[group];
 }
@@ -84,7 +87,7 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
       // No operation has a number as its only operand, and pools have no kernels as operands.
       if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
       // A softmax of single numbers is 1.
-      if (choice.operator_name == "softmax" && is_one(a[1])) return {};
+      if (choice.is(ops::Op::Softmax) && is_one(a[1])) return {};
       return {operands[0]};
     case ShapeRule::broadcast: {
       if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};

@@ -23,6 +23,7 @@
 #include "src/generator/enumerate/element_plan.h"
 #include "src/generator/enumerate/plan_cache.h"
 #include "src/ir/graph.h"
+#include "src/ops/op.h"
 
 namespace xflow::generator {
 
@@ -61,6 +62,8 @@ struct Choice {
   int axis = 0;                    // concat, split, reduce
   ir::Attributes attributes = {};  // attributes that do not depend on sizes
   int weight = kMovementWeight;    // weights.h
+
+  bool is(ops::Op other) const;
 };
 
 // A tensor that graphs may read: an input or a constant. A type may have several inputs.
@@ -125,9 +128,9 @@ class GraphSignature {
   bool reads(ChoiceId choice, std::size_t leaf) const {
     const Leaf::Readers readers = leaves_[leaf].readers;
     if (readers == Leaf::Readers::all) return true;
-    const std::string& name = this->choice(choice).operator_name;
-    if (readers == Leaf::Readers::sums) return name == "add" || name == "sub";
-    return readers == Leaf::Readers::products && name == "matmul";
+    const Choice& c = this->choice(choice);
+    if (readers == Leaf::Readers::sums) return c.is(ops::Op::Add) || c.is(ops::Op::Sub);
+    return readers == Leaf::Readers::products && c.is(ops::Op::Matmul);
   }
   // An operation on operands of given types.
   struct Operation {

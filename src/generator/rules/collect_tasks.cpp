@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
-#include <string_view>
 
 #include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
+#include "src/ops/op.h"
 #include "src/rules/rule_parts.h"
 #include "src/verifier/guards/infer.h"
 #include "src/verifier/proof/assumptions.h"
@@ -20,14 +20,15 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// The operations that are undefined or infinite for some finite numbers.
-std::multiset<std::string_view> partial(const GraphSignature& signature, const SmallGraph& graph) {
-  std::multiset<std::string_view> found;
+// The operations that are undefined or infinite for some finite numbers. A reciprocal is a division.
+std::multiset<ops::Op> partial(const GraphSignature& signature, const SmallGraph& graph) {
+  std::multiset<ops::Op> found;
   for (const SmallGraphNode& n : graph.nodes) {
-    const std::string& name = signature.choice(n.choice).operator_name;
+    const Choice& choice = signature.choice(n.choice);
     const bool by_number = signature.is_constant(n.operands.back());
-    if ((name == "div" && !by_number) || name == "reciprocal") found.insert("division");
-    if (name == "exp" || name == "sqrt") found.insert(name);
+    if ((choice.is(ops::Op::Div) && !by_number) || choice.is(ops::Op::Reciprocal)) found.insert(ops::Op::Div);
+    for (const ops::Op op : {ops::Op::Exp, ops::Op::Sqrt})
+      if (choice.is(op)) found.insert(op);
   }
   return found;
 }

@@ -6,12 +6,15 @@
 #include <utility>
 #include <vector>
 
+#include "src/ops/op.h"
+
 namespace xflow::generator {
 namespace {
 
 std::string operation_text(const Choice& choice, const std::vector<std::string>& operands) {
-  for (const auto& [name, sign] : {std::pair("add", '+'), std::pair("mul", '*'), std::pair("sub", '-'), std::pair("div", '/')})
-    if (choice.operator_name == name) return fmt::format("({} {} {})", operands[0], sign, operands[1]);
+  using ops::Op;
+  for (const auto& [op, sign] : {std::pair(Op::Add, '+'), std::pair(Op::Mul, '*'), std::pair(Op::Sub, '-'), std::pair(Op::Div, '/')})
+    if (choice.is(op)) return fmt::format("({} {} {})", operands[0], sign, operands[1]);
   return fmt::format("{}({})", choice.shape == ShapeRule::convolution ? "conv" : choice.operator_name, fmt::join(operands, ", "));
 }
 

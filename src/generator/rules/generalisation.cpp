@@ -14,6 +14,7 @@
 #include "src/generator/rules/batch_sequences.h"
 #include "src/generator/rules/equation_text.h"
 #include "src/generator/rules/window_attributes.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "src/rules/rule_parts.h"
 #include "src/support/acceptance.h"
@@ -277,8 +278,8 @@ class GeneralisationWriter {
       default:
         break;
     }
-    if (c.operator_name == "average_pool" || c.operator_name == "max_pool") return pool_attributes(generalisation_, c);
-    if (c.operator_name == "softmax") return {rules::attribute("axis", rules::number(-1))};
+    if (c.is(ops::Op::AveragePool) || c.is(ops::Op::MaxPool)) return pool_attributes(generalisation_, c);
+    if (c.is(ops::Op::Softmax)) return {rules::attribute("axis", rules::number(-1))};
     return {};
   }
 

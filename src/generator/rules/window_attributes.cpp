@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "src/ops/op.h"
 #include "src/rules/rule_parts.h"
 
 namespace xflow::generator {
@@ -35,7 +36,7 @@ Attributes pool_attributes(Generalisation generalisation, const Choice& choice) 
   Attributes result = generalisation == Generalisation::as_enumerated
                           ? Attributes{rules::attribute("kernel", rules::number(3)), rules::attribute("pads", rules::number(1))}
                           : variables({{"kernel", "k"}, {"strides", "s"}, {"pads", "p"}});
-  if (choice.operator_name == "average_pool") result.push_back(rules::attribute("count_include_pad", rules::number(1)));
+  if (choice.is(ops::Op::AveragePool)) result.push_back(rules::attribute("count_include_pad", rules::number(1)));
   return result;
 }
 

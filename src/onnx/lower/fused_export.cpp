@@ -8,6 +8,7 @@
 #include "src/onnx/lift/mapping_table.h"
 #include "src/onnx/lower/function_match.h"
 #include "src/ops/fused_functions.h"
+#include "src/ops/op.h"
 #include "src/ops/operator.h"
 
 namespace xflow::onnx_io {
@@ -15,9 +16,9 @@ namespace {
 
 using ir::ValueId;
 
-bool is_operation(const ir::Arena& arena, ValueId v, std::string_view op) {
+bool is_operation(const ir::Arena& arena, ValueId v, ops::Op op) {
   const ir::Node& node = arena.node(v);
-  return node.kind == ir::NodeKind::operation && ops::get(node.op).signature.name == op;
+  return node.kind == ir::NodeKind::operation && ops::get(node.op).op == op;
 }
 
 // Returns a constant that adds one number to each channel (axis 1) of a tensor of `rank` dimensions, as a
@@ -32,7 +33,7 @@ std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Pol
   if (type.rank() == 1) return v;
   // Undo the reshape of the vector that lifting made.
   const ir::Node& node = arena.node(v);
-  if (is_operation(arena, v, "reshape") && arena.type(node.operands[0]).ranked && arena.type(node.operands[0]).rank() == 1)
+  if (is_operation(arena, v, ops::Op::Reshape) && arena.type(node.operands[0]).ranked && arena.type(node.operands[0]).rank() == 1)
     return node.operands[0];
   auto reshaped = ops::apply(arena, "reshape", {v}, {{"shape", std::vector<ir::Poly>{channels}}});
   if (!reshaped) return std::nullopt;
@@ -41,11 +42,11 @@ std::optional<ValueId> channel_vector(ir::Arena& arena, ValueId v, const ir::Pol
 
 // conv(x, w) + b[C, 1, ..., 1] = Conv(x, w, b); ConvTranspose likewise.
 std::optional<FusedExport> convolution_with_bias(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
-  if (!is_operation(arena, value, "add")) return std::nullopt;
+  if (!is_operation(arena, value, ops::Op::Add)) return std::nullopt;
   const std::vector<ValueId> sides = arena.node(value).operands;
   for (std::size_t k = 0; k < 2; ++k) {
     const ValueId y = sides[k];
-    if (!is_operation(arena, y, "conv") && !is_operation(arena, y, "conv_transpose")) continue;
+    if (!is_operation(arena, y, ops::Op::Conv) && !is_operation(arena, y, ops::Op::ConvTranspose)) continue;
     if (!may_absorb(y, 1) || !(arena.type(y) == arena.type(value))) continue;
     const auto bias = channel_vector(arena, sides[1 - k], arena.type(y).shape.at(1), arena.type(y).rank());
     if (!bias) continue;
@@ -89,17 +90,17 @@ class NormalizedMatch {
   NormalizedMatch(const ir::Arena& arena, const MayAbsorb& may_absorb) : arena_(arena), may_absorb_(may_absorb) {}
 
   std::optional<Normalized> find(ValueId value) {
-    if (!is_operation(arena_, value, "div")) return std::nullopt;
+    if (!is_operation(arena_, value, ops::Op::Div)) return std::nullopt;
     const std::vector<ValueId>& quotient = arena_.node(value).operands;
     const ValueId centered = quotient[0];
-    const auto difference = inner(centered, "sub", 3);
-    const auto root = inner(quotient[1], "sqrt", 1);
-    const auto sum = root ? inner(root->at(0), "add", 1) : std::nullopt;
+    const auto difference = inner(centered, ops::Op::Sub, 3);
+    const auto root = inner(quotient[1], ops::Op::Sqrt, 1);
+    const auto sum = root ? inner(root->at(0), ops::Op::Add, 1) : std::nullopt;
     if (!difference || !sum || mean_of(difference->at(1)) != difference->at(0)) return std::nullopt;
     found_.x = difference->at(0);
     const std::size_t number = arena_.is_constant(sum->at(0)) ? 0 : 1;
     const auto square = mean_of(sum->at(1 - number));
-    const auto factors = square ? inner(*square, "mul", 1) : std::nullopt;
+    const auto factors = square ? inner(*square, ops::Op::Mul, 1) : std::nullopt;
     if (!factors || factors->at(0) != centered || factors->at(1) != centered) return std::nullopt;
     const ir::Node& constant = arena_.node(sum->at(number));
     if (constant.kind != ir::NodeKind::constant) return std::nullopt;
@@ -111,7 +112,7 @@ class NormalizedMatch {
   }
 
  private:
-  std::optional<std::vector<ValueId>> inner(ValueId v, std::string_view op, std::size_t uses) {
+  std::optional<std::vector<ValueId>> inner(ValueId v, ops::Op op, std::size_t uses) {
     if (!is_operation(arena_, v, op) || !may_absorb_(v, uses)) return std::nullopt;
     found_.absorbed.push_back(v);
     return arena_.node(v).operands;
@@ -119,7 +120,7 @@ class NormalizedMatch {
 
   // Returns the operand of a mean. All means must have the same axes.
   std::optional<ValueId> mean_of(ValueId v) {
-    const auto operands = inner(v, "reduce_mean", 1);
+    const auto operands = inner(v, ops::Op::ReduceMean, 1);
     if (!operands) return std::nullopt;
     const ir::Attributes& attributes = arena_.node(v).attributes;
     const auto axes = attributes.known_integers("axes");
@@ -151,7 +152,7 @@ struct WithConstant {
   std::optional<ValueId> constant;
   ValueId part;
 };
-WithConstant split_constant(const ir::Arena& arena, ValueId value, std::string_view op) {
+WithConstant split_constant(const ir::Arena& arena, ValueId value, ops::Op op) {
   if (!is_operation(arena, value, op)) return {std::nullopt, value};
   const std::vector<ValueId>& sides = arena.node(value).operands;
   for (std::size_t k = 0; k < 2; ++k)
@@ -200,8 +201,8 @@ FusedExport normalization_node(std::string_view type, Normalized parts, Paramete
 std::optional<FusedExport> normalization(ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
   const ir::TensorType type = arena.type(value);
   if (!type.ranked) return std::nullopt;
-  const WithConstant sum = split_constant(arena, value, "add");
-  const WithConstant product = split_constant(arena, sum.part, "mul");
+  const WithConstant sum = split_constant(arena, value, ops::Op::Add);
+  const WithConstant product = split_constant(arena, sum.part, ops::Op::Mul);
   if ((sum.constant && !may_absorb(sum.part, 1)) || (product.constant && !may_absorb(product.part, 1))) return std::nullopt;
   auto parts = NormalizedMatch(arena, may_absorb).find(product.part);
   if (!parts || parts->axes.empty() || !(arena.type(parts->x) == type)) return std::nullopt;
@@ -237,7 +238,7 @@ std::optional<FusedExport> normalization(ir::Arena& arena, ValueId value, int op
 }  // namespace
 
 std::optional<FusedExport> gemm_export(const ir::Arena& arena, ValueId value, int opset, const MayAbsorb& may_absorb) {
-  if (opset < 7 || !is_operation(arena, value, "add")) return std::nullopt;
+  if (opset < 7 || !is_operation(arena, value, ops::Op::Add)) return std::nullopt;
   const ir::TensorType& type = arena.type(value);
   const bool has_type = type.data_type == ir::DataType::float32 || type.data_type == ir::DataType::float64;
   if (!has_type || !type.ranked || type.rank() != 2) return std::nullopt;
@@ -245,7 +246,7 @@ std::optional<FusedExport> gemm_export(const ir::Arena& arena, ValueId value, in
   for (std::size_t k = 0; k < 2; ++k) {
     const ValueId product = sides[k];
     const ir::TensorType& addend = arena.type(sides[1 - k]);
-    if (!is_operation(arena, product, "matmul") || !may_absorb(product, 1) || !(arena.type(product) == type)) continue;
+    if (!is_operation(arena, product, ops::Op::Matmul) || !may_absorb(product, 1) || !(arena.type(product) == type)) continue;
     const std::vector<ValueId>& factors = arena.node(product).operands;
     if (std::ranges::any_of(factors, [&](ValueId v) { return arena.type(v).rank() != 2; }) || addend.rank() > 2) continue;
     bool fits = true;

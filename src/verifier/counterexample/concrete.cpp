@@ -73,7 +73,7 @@ class Concrete::Implementation {
     for (const ir::Graph* graph : {&instance.source, &instance.target}) {
       for (const ir::NodeId id : ir::topological_order(arena_, *graph)) {
         const ir::Node& node = arena_.node(id);
-        if (node.kind != ir::NodeKind::operation || ops::get(node.op).signature.name != "cast") continue;
+        if (node.kind != ir::NodeKind::operation || node.op != ops::id_of("cast")) continue;
         const ir::DataType to = node.outputs[0].data_type;
         loses_values_ = loses_values_ || (to != ir::DataType::boolean && !keeps_values(arena_.type(node.operands[0]).data_type, to));
       }
