@@ -35,6 +35,9 @@ class IncrementalCost {
   // Whether the cost may be compared with that of the initial graph: nothing unmeasured has been added since.
   virtual bool comparable() const = 0;
 
+  // The time of the kernels that compute one of the nodes, with the conversions of their values.
+  virtual Ticks time_of(std::span<const ir::NodeId> nodes) const = 0;
+
   // Sets a mark for undo(). Marks are undone in reverse order, together with the graph.
   virtual std::size_t mark() = 0;
   virtual void undo(std::size_t mark) = 0;

@@ -330,4 +330,17 @@ std::vector<CoveredLaunch> IncrementalCover::launches() const {
   return result;
 }
 
+Ticks IncrementalCover::time_of(std::span<const NodeId> nodes) const {
+  Ticks time{};
+  std::set<NodeId> exits;
+  for (const NodeId id : nodes) {
+    const Info& own = infos_[index_of(id)];
+    const Info& info = own.region || !own.inside ? own : infos_[index_of(own.owner)];
+    if (own.conversions) time = time + own.conversions->time;
+    if (!info.region || !exits.insert(info.region->exit()).second) continue;
+    if (const auto& price = infos_[index_of(info.region->exit())].price) time = time + price->time;
+  }
+  return time;
+}
+
 }  // namespace xflow::cost

@@ -11,6 +11,9 @@ namespace {
 using ir::NodeId;
 using Clock = std::chrono::steady_clock;
 
+// Of Options::max_seconds, if a lower bound is asked for.
+constexpr double kShareOfSearch = 0.9;
+
 }  // namespace
 
 Outcome Search::run() {
@@ -35,6 +38,7 @@ Outcome Search::run() {
     if (too_expensive(states_[index_of(entry.state)].time)) continue;
     expand(entry);
   }
+  if (options_.bound_states > 0) find_lower_bound();
   finish();
   return std::move(outcome_);
 }
@@ -44,6 +48,7 @@ bool Search::too_expensive(Ticks time) const {
 }
 
 bool Search::stopped() {
+  if (is_bounding_) return bounding_stopped();
   if (stopped_) return true;
   if (const auto reason = options_.stop ? options_.stop() : std::nullopt) {
     outcome_.stop = *reason;
@@ -51,7 +56,7 @@ bool Search::stopped() {
   } else if (outcome_.states >= options_.max_states) {
     outcome_.stop = StopReason::states;
     stopped_ = true;
-  } else if (options_.max_seconds && seconds() >= *options_.max_seconds) {
+  } else if (options_.max_seconds && seconds() >= *options_.max_seconds * (options_.bound_states > 0 ? kShareOfSearch : 1)) {
     outcome_.stop = StopReason::time;
     stopped_ = true;
   } else if (options_.interrupt && options_.interrupt(used())) {
@@ -71,7 +76,7 @@ double Search::now() const {
 }
 
 void Search::count_state() {
-  ++outcome_.states;
+  ++(is_bounding_ ? outcome_.bound->states : outcome_.states);
   if (!options_.progress || (outcome_.states & 15U) != 0) return;
   const double at = seconds();
   if (at - reported_ < 0.2) return;

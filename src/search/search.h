@@ -57,6 +57,9 @@ struct Options {
   // Limit on the growth of the bytes of constants (see ir::WorkGraph), as a fraction of the original's.
   double max_growth = 0.05;
   std::uint64_t max_growth_bytes = 0;  // or by so many bytes, if that is more
+  // Graphs costed beside max_states to find Outcome::bound; 0: none are, and there is no bound. With max_seconds
+  // the last tenth of it is kept for the bound.
+  std::uint64_t bound_states = 0;
   // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
   // operations is better.
   Nanoseconds per_operation{0};
@@ -107,6 +110,17 @@ struct Finalist {
   std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
 
+// What rewrites inside disjoint parts of the original can save at most. All graphs that rewrites inside a part
+// reach are visited, whatever they cost; the operations outside of the part stay. If the budget does not allow that, the part
+// is open, and its whole time counts as saved. Rewrites and kernels across parts are left out.
+struct LowerBound {
+  Nanoseconds time{};  // of the original without these savings
+  std::size_t parts = 0;
+  std::size_t open_parts = 0;
+  Nanoseconds open_time{};   // of the original's kernels in open parts
+  std::uint64_t states = 0;  // graphs costed for it
+};
+
 // The result of a search.
 struct Outcome {
   ir::Graph best;
@@ -124,6 +138,7 @@ struct Outcome {
   std::uint64_t best_states = 0;  // graphs costed when the best was found
   double best_seconds = 0;        // seconds until the best was found
   StopReason stop = StopReason::exhausted;
+  std::optional<LowerBound> bound;  // of the times that are reached from the original
 };
 
 // Searches from `graph`. Operations of the best graph are added to its arena. `follow` makes the cost model

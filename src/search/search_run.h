@@ -94,6 +94,8 @@ class Search {
   // --- Budgets ------------------------------------------------------------------------------------------------------------------------
 
   bool stopped();
+  bool bounding_stopped();
+  bool ends_run();  // Options::stop
   double used() const;
   double now() const;
   double seconds() const { return now() - start_; }
@@ -156,11 +158,22 @@ class Search {
   // Searches for a graph that is cheaper than `base` by rewrites of the window's operations and of those that they make. If there is
   // one, it is the new base, and the result is true.
   bool search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha);
-  void expand_in(WindowRun& run, const Entry& entry);
+  // False if the state could not be entered or not all of its rewrites were tried.
+  bool expand_in(WindowRun& run, const Entry& entry);
   // The rewrites from a state to another one that they made.
   Trace trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const;
   // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
   bool replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new);
+
+  // --- Lower bound --------------------------------------------------------------------------------------------------------------------
+
+  // What rewrites inside a part save.
+  struct PartBound {
+    bool whole = false;  // all graphs were visited
+    Ticks saved{};       // if so, at most
+  };
+  void find_lower_bound();
+  PartBound bound_part(const Window& part);
 
   // --- Result -------------------------------------------------------------------------------------------------------------------------
 
@@ -179,6 +192,7 @@ class Search {
   double max_constant_bytes_ = 0;
   std::uint64_t jumps_ = 0;  // moves of the workspace by more than one rewrite
   bool stopped_ = false;
+  bool is_bounding_ = false;  // while the lower bound is found
   Outcome outcome_;
   std::vector<State> states_;
   std::vector<StateId> path_;  // from the original to the workspace's state

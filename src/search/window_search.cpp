@@ -77,8 +77,8 @@ bool Search::search_window(StateId& base, const Window& planned, std::uint64_t m
   return true;
 }
 
-void Search::expand_in(WindowRun& run, const Entry& entry) {
-  if (!step_to(entry.state)) return;
+bool Search::expand_in(WindowRun& run, const Entry& entry) {
+  if (!step_to(entry.state)) return false;
   if (entry.part != Part::rest) ++outcome_.expanded;
   const auto is_inside = [&](NodeId id) {
     return static_cast<std::size_t>(id) >= run.first_new || std::ranges::binary_search(run.inside, id);
@@ -115,6 +115,7 @@ void Search::expand_in(WindowRun& run, const Entry& entry) {
   const auto push = [&](StateId id, Part part) { run.queue.push({id, part, states_[index_of(id)].time}); };
   if (entry.part == Part::near) push(entry.state, Part::rest);
   for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
+  return !stopped();
 }
 
 Search::Trace Search::trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const {

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace xflow::search {
 namespace {
@@ -25,11 +26,14 @@ bool connects(const ir::WorkGraph& graph, ValueId value) {
 
 class Grower {
  public:
-  Grower(const ir::WorkGraph& graph, std::size_t size) : graph_(graph), size_(size) {}
+  Grower(const ir::WorkGraph& graph, std::size_t size) : graph_(graph), size_(size), closed_(graph.arena().size(), false) {}
+
+  // Operations that no window may contain from now on.
+  void close(NodeId id) { closed_[static_cast<std::size_t>(id)] = true; }
 
   Window grow(NodeId seed) {
     Window window;
-    seen_.assign(graph_.arena().size(), false);
+    seen_ = closed_;
     reach(seed);
     while (!reached_.empty() && window.size() < size_) {
       const NodeId id = reached_.front();
@@ -58,6 +62,7 @@ class Grower {
 
   const ir::WorkGraph& graph_;
   std::size_t size_;
+  std::vector<bool> closed_;
   std::vector<bool> seen_;
   std::deque<NodeId> reached_;
 };
@@ -90,6 +95,38 @@ std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size) {
     windows.push_back(std::move(window));
   }
   return windows;
+}
+
+std::vector<Window> parts_of(const ir::WorkGraph& graph, const Window& within, std::size_t size) {
+  std::vector<bool> open(graph.arena().size(), within.empty());
+  for (const NodeId id : within) open[static_cast<std::size_t>(id)] = true;
+  Grower grower(graph, size);
+  for (std::size_t k = 0; k < open.size(); ++k)
+    if (!open[k]) grower.close(static_cast<NodeId>(k));
+  std::vector<Window> parts;
+  for (const NodeId id : graph.order()) {
+    if (!open[static_cast<std::size_t>(id)] || !is_operation(graph, id)) continue;
+    parts.push_back(grower.grow(id));
+    for (const NodeId member : parts.back()) {
+      open[static_cast<std::size_t>(member)] = false;
+      grower.close(member);
+    }
+  }
+  return parts;
+}
+
+Window neighbours_of(const ir::WorkGraph& graph, const Window& window) {
+  std::unordered_set<NodeId> known(window.begin(), window.end());
+  Window neighbours;
+  const auto reach = [&](NodeId id) {
+    if (is_operation(graph, id) && known.insert(id).second) neighbours.push_back(id);
+  };
+  for (const NodeId id : window) {
+    for (const ValueId operand : graph.arena().node(id).operands)
+      if (!graph.arena().is_absent(operand)) reach(operand.node);
+    for (const NodeId user : graph.users(id)) reach(user);
+  }
+  return neighbours;
 }
 
 std::uint64_t signature_of(const ir::WorkGraph& graph, const Window& window) {

@@ -195,6 +195,10 @@ bool Workspace::enter(StateId state, const Candidate& candidate) {
   return true;
 }
 
+cost::Ticks Workspace::time_of(std::span<const NodeId> nodes) const {
+  return cost_->time_of(nodes) + (time_of(nodes.size()) - time_of(std::size_t{0}));
+}
+
 void Workspace::leave() {
   Step step = std::move(steps_.back());
   steps_.pop_back();

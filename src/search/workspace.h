@@ -85,6 +85,8 @@ class Workspace {
 
   const ir::WorkGraph& graph() const { return graph_; }
   cost::Ticks time() const { return time_of(graph_.operations()); }
+  // The time of the operations of the graph that are among `nodes`, and of what runs in one kernel with them.
+  cost::Ticks time_of(std::span<const ir::NodeId> nodes) const;
   std::size_t depth() const { return steps_.size(); }
 
   // Applies a rewrite; the graph is then that of `state`. Returns false and changes nothing if the rewrite is

@@ -4,90 +4,10 @@
 
 #include <set>
 
+#include "tests/search/toy.h"
+
 namespace xflow::search {
 namespace {
-
-// The sum of the prices of operations by their letters.
-class ToyCost final : public cost::IncrementalCost {
- public:
-  ToyCost(const ir::WorkGraph& graph, const std::map<char, double>& prices, char impossible)
-      : graph_(graph), prices_(prices), impossible_(impossible) {
-    update({});
-  }
-  void update(std::span<const ir::WorkGraph::Change>) override {
-    now_ = {};
-    for (const ir::NodeId id : graph_.order()) {
-      const auto letter = static_cast<char>(graph_.arena().node(id).op);
-      const auto price = prices_.find(letter);
-      if (price != prices_.end()) now_.sum += price->second;
-      now_.comparable = now_.comparable && letter != impossible_;
-    }
-  }
-  cost::Ticks time() const override { return cost::ticks_of(Nanoseconds{now_.sum}); }
-  bool comparable() const override { return now_.comparable; }
-  std::size_t mark() override {
-    marks_.push_back(now_);
-    return marks_.size() - 1;
-  }
-  void undo(std::size_t mark) override {
-    now_ = marks_[mark];
-    marks_.resize(mark);
-  }
-  std::span<const ir::NodeId> footprint() const override { return {}; }
-  std::vector<ir::NodeId> changed(std::size_t) const override { return {}; }
-
- private:
-  struct Sum {
-    double sum = 0;
-    bool comparable = true;
-  };
-  const ir::WorkGraph& graph_;
-  const std::map<char, double>& prices_;
-  char impossible_;
-  Sum now_;
-  std::vector<Sum> marks_;
-};
-
-// A toy language: unary operators a, b, c, d, ... with a price each, and rules that replace one operator by another.
-class Toy : public ::testing::Test, public Rewriter {
- protected:
-  static constexpr ir::OperatorId op(char c) { return static_cast<ir::OperatorId>(c); }
-  static ir::ValueId apply(ir::Arena& in, char c, ir::ValueId x) { return {in.operation(op(c), {}, {x}, {in.type(x)}), 0}; }
-  ir::ValueId apply(char c, ir::ValueId x) { return apply(arena, c, x); }
-  ir::ValueId pair(ir::ValueId x, ir::ValueId y) { return {arena.operation(op('+'), {}, {x, y}, {arena.type(x)}), 0}; }
-  // "abc" is c(b(a(x))).
-  ir::ValueId chain(const std::string& text, ir::ValueId v) {
-    for (const char c : text) v = apply(c, v);
-    return v;
-  }
-
-  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
-    const ir::Node& node = graph.arena().node(root);
-    if (node.operands.size() != 1) return;
-    for (const auto& [from, to] : rules) {
-      if (node.op != op(from)) continue;
-      const std::string& rule = *names.insert(std::string(1, from) + " to " + to).first;
-      const ir::ValueId operand = node.operands[0];
-      const char letter = to;
-      found(Rewrite{rule, [=](ir::Arena& in) {
-                      return std::vector<ir::Replacement>{{{root, 0}, letter == '.' ? operand : apply(in, letter, operand)}};
-                    }});
-    }
-  }
-
-  Outcome run(const ir::Graph& graph, const Options& options = {}) { return run(graph, *this, options); }
-  Outcome run(const ir::Graph& graph, Rewriter& rewriter, const Options& options) {
-    return search(
-        arena, graph, rewriter, [this](const ir::WorkGraph& work) { return std::make_unique<ToyCost>(work, prices, impossible); }, options);
-  }
-
-  ir::Arena arena;
-  ir::ValueId x = arena.input({ir::DataType::float32, true, {ir::Poly(4)}}, 0);
-  std::vector<std::pair<char, char>> rules;
-  std::map<char, double> prices{{'a', 100}, {'b', 100}, {'c', 100}, {'d', 100}};
-  char impossible = '?';
-  std::set<std::string> names;
-};
 
 TEST_F(Toy, BacktracksThroughAStepThatCosts) {
   rules = {{'a', 'b'}, {'b', 'c'}};

@@ -23,6 +23,7 @@ class ChainCost final : public cost::IncrementalCost {
   }
   cost::Ticks time() const override { return sum_; }
   bool comparable() const override { return true; }
+  cost::Ticks time_of(std::span<const ir::NodeId>) const override { return {}; }
   std::size_t mark() override {
     marks_.push_back({undo_.size(), sum_});
     return marks_.size() - 1;

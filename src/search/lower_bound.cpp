@@ -1,0 +1,95 @@
+// A lower bound of the time that rewrites inside disjoint parts of the original reach.
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <limits>
+
+#include "src/search/search_run.h"
+#include "src/search/windows.h"
+
+namespace xflow::search {
+
+using ir::NodeId;
+
+namespace {
+
+// Operations in a part. An open part is split into parts of half the size, down to the smallest. A graph of at most
+// kWholeGraph operations is one part at first.
+constexpr std::size_t kWholeGraph = 12;
+constexpr std::size_t kLargestPart = 8;
+constexpr std::size_t kSmallestPart = 2;
+// Graphs costed for a part: few for large ones, so that all parts are searched before one takes what is left.
+constexpr std::uint64_t states_of_part(std::size_t size) { return size > 4 ? 300 : size > 2 ? 1'000 : 2'000; }
+
+}  // namespace
+
+bool Search::ends_run() {
+  const auto reason = options_.stop ? options_.stop() : std::nullopt;
+  if (reason) outcome_.stop = *reason;
+  return reason.has_value();
+}
+
+bool Search::bounding_stopped() {
+  return ends_run() || outcome_.bound->states >= options_.bound_states || (options_.max_seconds && seconds() >= *options_.max_seconds);
+}
+
+void Search::find_lower_bound() {
+  LowerBound& bound = outcome_.bound.emplace();
+  is_bounding_ = true;
+  std::deque<Window> left;
+  const auto split = [&](const Window& within, std::size_t size) {
+    std::ranges::move(parts_of(work_.graph(), within, size), std::back_inserter(left));
+  };
+  // Parts of equal structure, between neighbours of equal structure, save the same.
+  std::unordered_map<std::uint64_t, PartBound> known;
+  Ticks lower = states_[0].time;
+  Ticks open{};
+  bool entered = step_to(kOriginal);
+  if (entered) split({}, work_.graph().operations() <= kWholeGraph ? kWholeGraph : kLargestPart);
+  while (entered && !left.empty()) {
+    const Window part = std::move(left.front());
+    left.pop_front();
+    Window around = neighbours_of(work_.graph(), part);
+    around.insert(around.begin(), part.begin(), part.end());
+    const std::uint64_t key = signature_of(work_.graph(), around) * 31 + part.size();
+    auto at = known.find(key);
+    if (at == known.end() && !stopped()) {
+      at = known.emplace(key, bound_part(part)).first;
+      entered = step_to(kOriginal);
+    }
+    const PartBound found = at == known.end() ? PartBound{} : at->second;
+    if (!found.whole && part.size() > kSmallestPart && !stopped()) {
+      split(part, std::max(part.size() / 2, kSmallestPart));
+      continue;
+    }
+    ++bound.parts;
+    const Ticks saved = found.whole ? found.saved : work_.time_of(part);
+    lower = lower - saved;
+    if (found.whole) continue;
+    ++bound.open_parts;
+    open = open + saved;
+  }
+  bound.time = std::max(cost::nanoseconds(lower), Nanoseconds(0));
+  bound.open_time = cost::nanoseconds(open);
+  if (!entered || ends_run()) outcome_.bound.reset();
+  is_bounding_ = false;
+}
+
+Search::PartBound Search::bound_part(const Window& part) {
+  WindowRun run{part, part, work_.graph().arena().size(), std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
+  std::ranges::sort(run.inside);
+  run.visited.emplace(states_[0].hash, kOriginal);
+  run.queue.push({kOriginal, Part::all, states_[0].time});
+  const std::uint64_t end = outcome_.bound->states + states_of_part(part.size());
+  while (!run.queue.empty()) {
+    if (outcome_.bound->states >= end || stopped()) return {};
+    const Entry entry = run.queue.top();
+    run.queue.pop();
+    if (!expand_in(run, entry)) return {};
+  }
+  Ticks least = states_[0].time;
+  for (const auto& [hash, state] : run.visited) least = std::min(least, states_[index_of(state)].time);
+  return {true, states_[0].time - least};
+}
+
+}  // namespace xflow::search

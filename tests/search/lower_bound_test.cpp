@@ -1,0 +1,172 @@
+// The lower bound of a search, compared with all graphs that the rules reach.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+#include <limits>
+#include <random>
+
+#include "tests/search/toy.h"
+
+namespace xflow::search {
+namespace {
+
+class LowerBounds : public Toy {
+ protected:
+  static Options options(std::uint64_t states) {
+    Options options;
+    options.max_states = states;
+    options.bound_states = 1'000'000;
+    return options;
+  }
+  double price_of(ir::ValueId output) const {
+    double sum = 0;
+    for (const ir::NodeId id : ir::topological_order(arena, ir::Graph{{output}})) {
+      const auto price = prices.find(static_cast<char>(arena.node(id).op));
+      if (arena.node(id).kind == ir::NodeKind::operation && price != prices.end()) sum += price->second;
+    }
+    return sum;
+  }
+  // The value with one operation replaced for all of its users, by the rule.
+  ir::ValueId rewritten(ir::ValueId value, ir::NodeId at, char to) {
+    std::map<ir::ValueId, ir::ValueId> known;
+    const std::function<ir::ValueId(ir::ValueId)> rebuild = [&](ir::ValueId v) -> ir::ValueId {
+      if (arena.node(v.node).kind != ir::NodeKind::operation) return v;
+      if (const auto found = known.find(v); found != known.end()) return found->second;
+      const ir::Node node = arena.node(v.node);
+      std::vector<ir::ValueId> operands;
+      for (const ir::ValueId operand : node.operands) operands.push_back(rebuild(operand));
+      const auto letter = static_cast<char>(node.op);
+      ir::ValueId made;
+      if (v.node == at) {
+        made = to == '.' ? operands[0] : apply(to, operands[0]);
+      } else {
+        made = operands.size() == 2 ? pair(operands[0], operands[1]) : apply(letter, operands[0]);
+      }
+      return known[v] = made;
+    };
+    return rebuild(value);
+  }
+  // The least price of all graphs that the rules reach. Nothing if they are more than `most`.
+  std::optional<double> least(ir::ValueId output, std::size_t most) {
+    std::set<ir::ValueId> seen = {output};
+    std::deque<ir::ValueId> left = {output};
+    double best = price_of(output);
+    while (!left.empty()) {
+      const ir::ValueId graph = left.front();
+      left.pop_front();
+      for (const ir::NodeId id : ir::topological_order(arena, ir::Graph{{graph}})) {
+        const ir::Node node = arena.node(id);
+        for (const auto& [from, to] : rules) {
+          if (node.kind != ir::NodeKind::operation || node.operands.size() != 1 || node.op != op(from)) continue;
+          const ir::ValueId next = rewritten(graph, id, to);
+          if (!seen.insert(next).second) continue;
+          best = std::min(best, price_of(next));
+          left.push_back(next);
+        }
+      }
+      if (seen.size() > most) return std::nullopt;
+    }
+    return best;
+  }
+};
+
+TEST_F(LowerBounds, IsTheLeastCostOfAllGraphsOfASmallGraph) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int compared = 0;
+  int improved = 0;
+  for (int k = 0; k < 2'000; ++k) {
+    rules.clear();
+    const int count = 1 + below(4);
+    for (int r = 0; r < count; ++r) {
+      const char from = static_cast<char>('a' + below(4));
+      const char to = below(6) == 0 ? '.' : static_cast<char>('a' + below(4));
+      if (to != from) rules.emplace_back(from, to);
+    }
+    for (auto& [letter, price] : prices) price = 1 + below(100);
+    std::vector<ir::ValueId> values = {x};
+    for (int operations = 1 + below(6); operations > 0; --operations) {
+      const auto any = [&] { return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))]; };
+      values.push_back(below(3) == 0 ? pair(any(), values.back()) : apply(static_cast<char>('a' + below(4)), values.back()));
+    }
+    const ir::ValueId output = values.back();
+    const auto best = least(output, 60);
+    if (!best) continue;
+    const Outcome outcome = run(ir::Graph{{output}}, options(static_cast<std::uint64_t>(1 + below(200))));
+    ASSERT_TRUE(outcome.bound);
+    ASSERT_EQ(outcome.bound->parts, 1U);
+    ASSERT_EQ(outcome.bound->open_parts, 0U);
+    ASSERT_EQ(outcome.bound->time.count(), *best);
+    ASSERT_GE(outcome.after.count(), *best);
+    ++compared;
+    improved += *best < outcome.before.count() ? 1 : 0;
+  }
+  EXPECT_GT(compared, 1'000);
+  EXPECT_GT(improved, 500);
+}
+
+TEST_F(LowerBounds, AddsUpWhatTheRulesSaveInPartsThatDoNotOverlap) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'d', '.'}};
+  prices = {{'a', 100}, {'b', 130}, {'c', 40}, {'d', 5}, {'e', 7}};
+  const auto states = [&](int length) {
+    std::string text;
+    for (int k = 0; k < length; ++k) text += "aed";
+    const Outcome outcome = run(ir::Graph{{chain(text, x)}}, options(10));
+    EXPECT_GT(outcome.bound->parts, 4U);
+    EXPECT_EQ(outcome.bound->open_parts, 0U);
+    EXPECT_EQ(outcome.bound->time.count(), length * (40 + 7));
+    EXPECT_GE(outcome.after, outcome.bound->time);
+    return outcome.bound->states;
+  };
+  // Parts of equal structure are searched once.
+  EXPECT_LT(states(160), 2 * states(40));
+}
+
+TEST_F(LowerBounds, APartWithTooManyGraphsCountsAsFree) {
+  rules = {{'a', '2'}, {'c', 'b'}};
+  prices = {{'a', 100}, {'b', 10}, {'c', 50}};
+  const Outcome outcome = run(ir::Graph{{chain("acccccccccc", x)}}, options(100));
+  ASSERT_TRUE(outcome.bound);
+  EXPECT_EQ(outcome.bound->open_parts, 1U);
+  EXPECT_GE(outcome.bound->open_time.count(), 100);
+  EXPECT_LE(outcome.bound->open_time.count(), 150);  // the smallest parts have two operations
+  EXPECT_EQ(outcome.after.count(), 100 + 10 * 10);
+  EXPECT_LE(outcome.bound->time.count(), 10 * 10);
+  EXPECT_GE(outcome.bound->time.count(), 9 * 10);
+}
+
+TEST_F(LowerBounds, PartsForWhichThereIsNoBudgetAreOpen) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
+  const ir::Graph graph{{chain("abababababababababababababababababababab", x)}};
+  Options few = options(10);
+  few.bound_states = 100;
+  const Outcome outcome = run(graph, few);
+  EXPECT_GT(outcome.bound->open_parts, 0U);
+  EXPECT_LE(outcome.bound->states, 110U);
+  few.bound_states = 0;
+  EXPECT_FALSE(run(graph, few).bound);
+  EXPECT_TRUE(run(graph, options(10)).bound);
+  Options ended = options(10);
+  bool over = false;
+  ended.stop = [&]() -> std::optional<StopReason> { return over ? std::optional(StopReason::cancelled) : std::nullopt; };
+  over = true;
+  EXPECT_FALSE(run(graph, ended).bound);
+}
+
+TEST_F(LowerBounds, ABetterGraphThatItMeetsIsTheResult) {
+  // Two steps that cost more than alpha allows before one that saves.
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
+  prices = {{'a', 100}, {'b', 400}, {'c', 900}, {'d', 10}};
+  const ir::Graph graph{{chain("a", x)}};
+  Options without = options(100);
+  without.bound_states = 0;
+  EXPECT_EQ(run(graph, without).after.count(), 100);
+  const Outcome outcome = run(graph, options(100));
+  EXPECT_EQ(outcome.after.count(), 10);
+  EXPECT_EQ(outcome.bound->time.count(), 10);
+}
+
+}  // namespace
+}  // namespace xflow::search
