@@ -85,6 +85,10 @@ struct SearchOptions {
   // together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
   std::optional<std::string> rule_text;
   Numerics numerics = Numerics::rounding;
+  // Whether a bound on the best graph is looked for (SearchReport::gap): as many graphs again as max_states are costed
+  // for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price for every kernel and
+  // none has to be measured, which is a profile.
+  std::optional<bool> gap = {};
 };
 
 struct ValidationOptions {

@@ -46,12 +46,29 @@ struct RuleCount {
   std::string numbers = {};
 };
 
+// How far the result may be from the best that the rules reach. All graphs that rewrites inside a part of the model
+// reach were visited, whatever they cost; parts do not overlap. A part with too many of them for the budget is open,
+// and counts as if it took no time. Rewrites and kernels across parts are left out.
+struct GapReport {
+  std::string reason = {};    // why there is no bound; empty if there is one
+  Nanoseconds lower_bound{};  // predicted
+  std::uint64_t parts = 0;
+  std::uint64_t open_parts = 0;
+  Nanoseconds open_time{};   // predicted time of the open parts in the original
+  std::uint64_t states = 0;  // number of graphs costed for it, beside SearchReport::states
+
+  // How far a predicted time is above the lower bound, as a fraction of the bound: 0.031 is 3.1 %. 0 if it is below,
+  // by rewrites across parts. Nothing without a bound, and if it is more than 1.
+  XFLOW_API std::optional<double> above(Nanoseconds time) const;
+};
+
 struct SearchReport {
   std::uint64_t states = 0;    // number of graphs costed
   std::uint64_t expanded = 0;  // number of graphs whose rewrites were all tried
   std::string stop_reason;
   std::vector<RewriteStep> steps;
-  std::vector<RuleCount> rules;  // rules that matched
+  std::vector<RuleCount> rules;       // rules that matched
+  std::optional<GapReport> gap = {};  // of the main graph's first search
 };
 
 // The kernels whose times the search used.

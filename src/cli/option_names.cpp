@@ -18,6 +18,7 @@ constexpr OptionName kOptionNames[] = {
     {"option 'allow_external'",   "--allow-external"},
     {"option 'cost_database'",    "--costs"},
     {"option 'device' =",         "--device"},
+    {"option 'gap'",              "--gap on"},
     {"option 'gate' = false",     "--no-gate"},
     {"option 'max_operators'",    "--max-ops"},
     {"in an input file",          "with --inputs"},

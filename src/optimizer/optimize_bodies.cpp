@@ -57,6 +57,7 @@ std::uint64_t trips(const Document& document, const Node& node, const KnownValue
 // The options of the model without its input shapes and files, which do not apply to a body.
 OptimizeOptions options_of_body(const OptimizeOptions& options) {
   OptimizeOptions own = options;
+  own.search.gap = false;  // the report has that of the main graph
   own.input.shapes.clear();
   own.input.files.clear();
   // A runner runs the whole model with all bodies, so a body has no gate of its own.

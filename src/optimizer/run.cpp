@@ -260,9 +260,22 @@ class Optimization {
       round_->progress.predicted = {p.original, p.best};
       tell(Phase::searching);
     };
+    if (finds_gap()) options.bound_states = given.max_states.value_or(std::numeric_limits<std::uint64_t>::max());
     if (r.options.validation.gate) options.finalists = kFinalists;
     options.per_operation = Nanoseconds{kNanosecondsPerOperation};
     return options;
+  }
+
+  // A bound is one for the model as it came.
+  bool finds_gap() const { return rounds_ == 1 && round_->options.search.gap.value_or(round_->costs->profile != nullptr); }
+
+  std::optional<GapReport> gap() const {
+    if (rounds_ != 1) return std::nullopt;
+    const std::optional<search::LowerBound>& bound = round_->outcome.bound;
+    if (!finds_gap() && !round_->options.search.gap) return GapReport{"kernels would have to be measured for it (option 'gap')"};
+    if (!finds_gap()) return GapReport{"none was looked for"};
+    if (!bound) return GapReport{"the run ended before the parts were searched"};
+    return GapReport{"", bound->time, bound->parts, bound->open_parts, bound->open_time, bound->states};
   }
 
   // Seconds of the search without measuring, whose results serve all models on this machine.
@@ -327,6 +340,7 @@ class Optimization {
     r.report.search.states = r.outcome.states;
     r.report.search.expanded = r.outcome.expanded;
     r.report.search.stop_reason = search::name(r.outcome.stop);
+    r.report.search.gap = gap();
     std::map<std::string_view, std::string> numbers;
     for (std::size_t k = 0; k < r.rules->size(); ++k) {
       const rules::Rule& rule = r.rules->rule(static_cast<rules::RuleId>(k));

@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "src/cost/cover.h"
+#include "src/cost/cost_model.h"
 #include "src/optimizer/model.h"
 #include "src/optimizer/session.h"
 #include "src/search/run_limits.h"

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +19,32 @@ std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000) return fmt::format("{} B", bytes);
   if (bytes < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+}
+
+std::string text_of(const GapReport& gap, Nanoseconds time) {
+  if (!gap.reason.empty()) return "no bound: " + gap.reason;
+  const std::string open = gap.open_parts == 0 ? ""
+                                               : fmt::format("{} of {} parts, which take {}, were not searched whole", gap.open_parts,
+                                                             gap.parts, time_text(gap.open_time));
+  const std::optional<double> above = gap.above(time);
+  if (!above) return "no bound: " + (open.empty() ? "the parts save nearly all of the time" : open);
+  const std::string whole =
+      gap.parts == 1 ? "all graphs that the rules reach were visited" : fmt::format("the best by rewrites inside {} parts", gap.parts);
+  if (gap.parts == 1 && gap.open_parts == 0) return "0 %: " + whole;
+  return fmt::format("at most {:.1f} % above {}{}", std::ceil(1000 * *above) / 10, whole,
+                     open.empty() ? "" : "; " + open + " and count as free");
+}
+
+nlohmann::ordered_json json_of(const GapReport& gap, Nanoseconds time) {
+  nlohmann::ordered_json json = {{"reason", gap.reason}, {"above", nullptr}};
+  if (const auto above = gap.above(time)) json["above"] = *above;
+  if (!gap.reason.empty()) return json;
+  json["lower_bound_nanoseconds"] = gap.lower_bound.count();
+  json["parts"] = gap.parts;
+  json["open_parts"] = gap.open_parts;
+  json["open_nanoseconds"] = gap.open_time.count();
+  json["states"] = gap.states;
+  return json;
 }
 
 // The rows of a report about the runs of whole models.
@@ -231,6 +258,7 @@ std::string OptimizeReport::to_text() const {
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
   line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, search.stop_reason));
+  if (search.gap) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
   describe(kernels, line);
   if (!search.steps.empty()) text += rule_table(search);
   describe(regions, line);
@@ -244,6 +272,11 @@ std::string OptimizeReport::to_text() const {
   return text;
 }
 
+std::optional<double> GapReport::above(Nanoseconds time) const {
+  if (!reason.empty() || time > 2 * lower_bound) return std::nullopt;
+  return std::max(0.0, time / lower_bound - 1);
+}
+
 std::string OptimizeReport::to_json() const {
   nlohmann::ordered_json json;
   json["improved"] = improved;
@@ -255,6 +288,7 @@ std::string OptimizeReport::to_json() const {
   json["contradictions"] = sizes.contradictions;
   json["predicted_nanoseconds"] = {{"before", predicted.before.count()}, {"after", predicted.after.count()}};
   json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", search.stop_reason}};
+  if (search.gap) json["search"]["gap"] = json_of(*search.gap, improved ? predicted.after : predicted.before);
   json["kernels"] = {{"measured", kernels.measured},
                      {"known", kernels.known},
                      {"with_interference", kernels.with_interference},

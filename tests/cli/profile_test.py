@@ -138,6 +138,16 @@ class Profiles(ProgramTest):
         times = report["predicted_nanoseconds"]
         self.assertAlmostEqual(3 * each, times["before"], delta=1)
         self.assertAlmostEqual(each, times["after"], delta=1)
+        # No kernel has to be measured, so there is a bound.
+        self.assertIn("\ngap         0 %: all graphs that the rules reach were visited\n", text)
+        self.assertEqual((0.0, 1, 0), tuple(report["search"]["gap"][key] for key in ["above", "parts", "open_parts"]))
+        text, report = self.report_of("m.onnx", "--device", "profile:npu.xprof", "--gap", "off")
+        self.assertIn("\ngap         no bound: none was looked for\n", text)
+        self.assertIsNone(report["search"]["gap"]["above"])
+        text, _ = self.report_of("m.onnx", "--device", "cpu", "--no-gate", "--costs", "costs.db")
+        self.assertIn("\ngap         no bound: kernels would have to be measured for it (--gap on)\n", text)
+        text, _ = self.report_of("m.onnx", "--device", "cpu", "--no-gate", "--costs", "costs.db", "--gap", "on")
+        self.assertIn("\ngap         0 %: all graphs that the rules reach were visited\n", text)
 
     def test_that_cannot_be_read_stop_a_search(self):
         self.write("m.onnx", transposes())

@@ -22,6 +22,41 @@ TEST(Report, SaysWhatWasMeasured) {
   EXPECT_EQ(report().to_text().find("warning"), std::string::npos);
 }
 
+TEST(Report, SaysHowFarTheResultMayBeFromTheBest) {
+  OptimizeReport searched = report();
+  searched.improved = true;
+  searched.predicted = {Nanoseconds(200e3), Nanoseconds(103.1e3)};
+  EXPECT_EQ(searched.to_text().find("\ngap"), std::string::npos);
+  searched.search.gap = GapReport{"", Nanoseconds(100e3), 15, 0, {}, 900};
+  EXPECT_TRUE(says(searched, "gap         at most 3.1 % above the best by rewrites inside 15 parts")) << searched.to_text();
+  OptimizeReport half = searched;
+  half.predicted.after = Nanoseconds(150e3);
+  EXPECT_NE(half.to_json().find(R"("gap": {
+      "reason": "",
+      "above": 0.5,)"),
+            std::string::npos)
+      << half.to_json();
+  searched.search.gap = GapReport{"", Nanoseconds(60e3), 15, 2, Nanoseconds(40e3), 900};
+  EXPECT_TRUE(says(searched,
+                   "gap         at most 71.9 % above the best by rewrites inside 15 parts; 2 of 15 parts, which take 40 us, were not "
+                   "searched whole and count as free"))
+      << searched.to_text();
+  searched.search.gap = GapReport{"", Nanoseconds(50e3), 15, 2, Nanoseconds(50e3), 900};
+  EXPECT_TRUE(says(searched, "gap         no bound: 2 of 15 parts, which take 50 us, were not searched whole")) << searched.to_text();
+  EXPECT_NE(searched.to_json().find("\"above\": null"), std::string::npos);
+  // Rewrites across parts can do better than the bound.
+  searched.search.gap = GapReport{"", Nanoseconds(110e3), 2, 0, {}, 10};
+  EXPECT_TRUE(says(searched, "gap         at most 0.0 % above the best by rewrites inside 2 parts")) << searched.to_text();
+  searched.search.gap = GapReport{"", Nanoseconds(103.1e3), 1, 0, {}, 10};
+  EXPECT_TRUE(says(searched, "gap         0 %: all graphs that the rules reach were visited")) << searched.to_text();
+  searched.search.gap = GapReport{"none was looked for"};
+  EXPECT_TRUE(says(searched, "gap         no bound: none was looked for")) << searched.to_text();
+  // The original counts if it is kept.
+  searched.improved = false;
+  searched.search.gap = GapReport{"", Nanoseconds(190e3), 3, 0, {}, 10};
+  EXPECT_TRUE(says(searched, "gap         at most 5.3 % above the best by rewrites inside 3 parts")) << searched.to_text();
+}
+
 TEST(Report, SaysHowMuchWasNotRun) {
   OptimizeReport partly = report();
   partly.gate.run = true;

@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "src/generator/rules/rule_form.h"
+#include "src/generator/rules/generalisation.h"
 #include "src/ops/op.h"
 
 namespace xflow::generator {
