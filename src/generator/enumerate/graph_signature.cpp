@@ -77,71 +77,60 @@ std::uint64_t GraphSignature::make_salt(std::span<const DimId> dims) const {
   return salt;
 }
 
-std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<const TypeId> operands) const {
-  const std::vector<DimId> a = dims(operands[0]);
-  const std::vector<DimId> b = operands.size() > 1 ? dims(operands[1]) : std::vector<DimId>();
-  const auto is_one = [&](DimId d) { return dim(d).name == "1"; };
+bool GraphSignature::admits(const Choice& choice, std::span<const TypeId> operands) const {
+  const std::vector<DimId>& a = dims(operands.front());
+  const std::vector<DimId>& b = dims(operands.back());
   const auto axis = static_cast<std::size_t>(choice.axis);
+  // Only elementwise operations of two operands read numbers without dimensions.
+  if (choice.shape != ShapeRule::broadcast && (a.empty() || b.empty())) return false;
   switch (choice.shape) {
     case ShapeRule::same:
-      // No operation has a number as its only operand, and pools have no kernels as operands.
-      if (a.empty() || (choice.weight == kWindowWeight && is_kernel(operands[0]))) return {};
-      // A softmax of single numbers is 1.
-      if (choice.is(ops::Op::Softmax) && is_one(a[1])) return {};
-      return {operands[0]};
-    case ShapeRule::broadcast: {
-      if (a.empty() || b.empty()) return {a.empty() ? operands[1] : operands[0]};
-      if (a.size() != b.size()) return {};
-      std::vector<DimId> result;
-      for (std::size_t k = 0; k < a.size(); ++k) {
-        if (a[k] != b[k] && !is_one(a[k]) && !is_one(b[k])) return {};
-        result.push_back(is_one(a[k]) ? b[k] : a[k]);
-      }
+      // Pools have no kernels as operands. A softmax of single numbers is 1.
+      return !(choice.weight == kWindowWeight && is_kernel(operands[0])) && !(choice.is(ops::Op::Softmax) && a[1] == one_);
+    case ShapeRule::broadcast:
       // Images and kernels are combined by convolutions only.
-      if (kind_ == TensorKind::image && a != b) return {};
-      return {intern(std::move(result))};
-    }
+      return kind_ != TensorKind::image || a.empty() || b.empty() || a == b;
     case ShapeRule::matmul:
-      if (a.size() != 2 || b.size() != 2 || a[1] != b[0] || is_one(a[1])) return {};
-      return {intern({a[0], b[1]})};
+      return a[1] != one_;
     case ShapeRule::transpose:
-      if (a.size() != 2) return {};
-      return {intern({a[1], a[0]})};
-    case ShapeRule::concat: {
-      if (a.size() != b.size() || a.size() <= axis || is_one(a[axis]) || is_one(b[axis])) return {};
-      for (std::size_t k = 0; k < a.size(); ++k)
-        if (k != axis && a[k] != b[k]) return {};
-      std::vector<DimId> result = a;
-      result[axis] = sum(a[axis], b[axis]);
-      return {intern(std::move(result))};
-    }
-    case ShapeRule::split: {
-      if (a.size() <= axis || !dim(a[axis]).parts) return {};
-      const auto parts = *dim(a[axis]).parts;
-      std::vector<DimId> first = a;
-      std::vector<DimId> second = a;
-      first[axis] = parts.first;
-      second[axis] = parts.second;
-      const TypeId left = intern(std::move(first));
-      return {left, intern(std::move(second))};
-    }
+      return true;
+    case ShapeRule::concat:
+      return a[axis] != one_ && b[axis] != one_;
+    case ShapeRule::split:
+      return dim(a[axis]).parts.has_value();
     case ShapeRule::convolution:
-      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || a[1] != b[1] || size(b[2], 0) != choice.axis) return {};
-      return {intern({a[0], b[0], a[2], a[3]})};
     case ShapeRule::depthwise:
-      if (a.size() != 4 || is_kernel(operands[0]) || !is_kernel(operands[1]) || !is_one(b[1]) || a[1] != b[0]) return {};
-      return {operands[0]};
+      return !is_kernel(operands[0]) && is_kernel(operands[1]);
     case ShapeRule::enlarge:
-      if (!is_kernel(operands[0]) || !is_one(a[2])) return {};
-      return {intern({a[0], a[1], kernel_, kernel_})};
-    case ShapeRule::reduce: {
-      if (a.size() != 2 || is_one(a[axis])) return {};
-      std::vector<DimId> result = a;
-      result[axis] = one_;
-      return {intern(std::move(result))};
-    }
+      return is_kernel(operands[0]) && a[2] == one_;
+    case ShapeRule::reduce:
+      return a[axis] != one_;
   }
-  return {};
+  return false;
+}
+
+std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<const TypeId> operands) const {
+  if (!admits(choice, operands)) return {};
+  for (std::size_t k = typing_.size(); k < dims_.size(); ++k) {
+    const auto sizes = sizes_.find(static_cast<DimId>(k));
+    typing_.add(dims_[k], sizes == sizes_.end() ? std::span<const std::int64_t>() : sizes->second);
+  }
+  std::vector<std::vector<DimId>> operand_dims;
+  for (const TypeId t : operands) operand_dims.push_back(dims(t));
+  const ir::Attributes attributes = this->attributes(choice, operand_dims[0], [&](DimId d) { return typing_.poly(d); });
+  std::vector<TypeId> types;
+  for (const ir::Shape& shape : typing_.type(choice.op, attributes, operand_dims)) {
+    std::vector<DimId> result;
+    for (std::size_t k = 0; k < shape.size(); ++k) {
+      std::optional<DimId> d = typing_.find(shape[k]);
+      // Other sums than those of a concat, such as windows that change the size, are not enumerated.
+      if (!d && choice.shape == ShapeRule::concat) d = sum(operand_dims[0][k], operand_dims[1][k]);
+      if (!d) return {};
+      result.push_back(*d);
+    }
+    types.push_back(intern(std::move(result)));
+  }
+  return types;
 }
 
 bool GraphSignature::is_kernel(TypeId type) const {
@@ -172,16 +161,19 @@ std::span<const TypeId> GraphSignature::type(ChoiceId id, std::span<const TypeId
   return std::span(o.types).first(o.outputs);
 }
 
-ir::Attributes GraphSignature::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
-  const Choice& c = choice(id);
-  ir::Attributes result = c.attributes;
-  const std::vector<DimId>& a = dims(operands[0]);
-  if (c.shape == ShapeRule::split) {
-    const auto parts = *dim(a[static_cast<std::size_t>(c.axis)]).parts;
-    result.set("sizes", ir::polys(std::array<std::int64_t, 2>{size(parts.first, sizes), size(parts.second, sizes)}));
+ir::Attributes GraphSignature::attributes(const Choice& choice, const std::vector<DimId>& dims,
+                                          const std::function<ir::Poly(DimId)>& size) const {
+  ir::Attributes result = choice.attributes;
+  if (choice.shape == ShapeRule::split) {
+    const auto parts = *dim(dims[static_cast<std::size_t>(choice.axis)]).parts;
+    result.set("sizes", std::vector<ir::Poly>{size(parts.first), size(parts.second)});
   }
-  if (c.shape == ShapeRule::depthwise) result.set("groups", ir::Poly(size(a[1], sizes)));
+  if (choice.shape == ShapeRule::depthwise) result.set("groups", size(dims[1]));
   return result;
+}
+
+ir::Attributes GraphSignature::attributes(ChoiceId id, std::span<const TypeId> operands, std::size_t sizes) const {
+  return attributes(choice(id), dims(operands[0]), [&](DimId d) { return ir::Poly(size(d, sizes)); });
 }
 
 ir::OperatorId GraphSignature::op(const Leaf& constant) const {

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "src/egraph/weights.h"
+#include "src/generator/enumerate/dim_typing.h"
 #include "src/generator/enumerate/element_plan.h"
 #include "src/generator/enumerate/plan_cache.h"
 #include "src/ir/graph.h"
@@ -27,14 +29,8 @@
 
 namespace xflow::generator {
 
-enum class DimId : std::uint16_t {};
 enum class TypeId : std::uint16_t {};
 enum class ChoiceId : std::uint8_t {};
-
-struct Dim {
-  std::string name;  // empty for a sum
-  std::optional<std::pair<DimId, DimId>> parts;
-};
 
 // How the dimensions of the outputs follow from those of the operands.
 enum class ShapeRule : std::uint8_t {
@@ -181,7 +177,12 @@ class GraphSignature {
   DimId named(const std::string& name, std::vector<std::int64_t> sizes);
   DimId sum(DimId a, DimId b) const;
   TypeId intern(std::vector<DimId> dims) const;
+  // Whether graphs apply an operation to operands of these types, provided that they fit.
+  bool admits(const Choice& choice, std::span<const TypeId> operands) const;
+  // The types that the operator's own type rule yields; empty if the operands are not admitted or do not fit.
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;
+  // The attributes on a first operand with dimensions `dims`, whose sizes `size` gives.
+  ir::Attributes attributes(const Choice& choice, const std::vector<DimId>& dims, const std::function<ir::Poly(DimId)>& size) const;
   Operation& find_operation(ChoiceId choice, TypeId a, TypeId b) const;
   std::uint64_t make_salt(std::span<const DimId> dims) const;
 
@@ -197,6 +198,7 @@ class GraphSignature {
   // Types and plans requested so far. They are computed at the first request; only one thread uses a
   // signature.
   mutable std::vector<Dim> dims_;
+  mutable DimTyping typing_;  // of the dimensions that typed operations have had
   mutable std::vector<std::vector<DimId>> types_;
   mutable std::map<std::pair<DimId, DimId>, DimId> sums_;
   mutable std::map<std::vector<DimId>, TypeId> type_ids_;
