@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
+#include <variant>
 
 #include "src/generator/rules/minimize.h"
 #include "src/generator/rules/rule_writer.h"
@@ -101,26 +103,30 @@ TEST(CollectTasks, AreTheSameAsTexts) {
   const RuleCandidate c = relu_of_columns(signatures[0]);
   EXPECT_EQ(tasks::candidate_of(tasks::to_text(c)).value(), c);
   CollectWorker worker = worker_of(signatures);
-  const auto forms = tasks::forms_of(worker.run(tasks::forms(0, c)).value()).value();
+  // Sends the question and its answer as texts.
+  const auto asked = [&](const tasks::Question& question) {
+    return tasks::answer_of(question, worker.run(tasks::to_text(question)).value()).value();
+  };
+  const auto forms = std::get<std::vector<TriedGeneralisation>>(asked(tasks::FormsQuestion{0, c}));
   const std::vector<TriedGeneralisation> here = try_generalisations(signatures[0], c, {});
   ASSERT_EQ(forms.size(), here.size());
   EXPECT_EQ(forms.back().verdict, verifier::Verdict::proved);
   EXPECT_EQ(forms.back().variant, here.back().variant);
   EXPECT_EQ(forms.back().why, here.back().why);
 
-  const auto first = tasks::rule_of(worker.run(tasks::first(0, c, "relu-of-columns", false)).value()).value();
+  const auto first = std::get<std::optional<rules::Rule>>(asked(tasks::FirstQuestion{0, c, "relu-of-columns", false}));
   ASSERT_TRUE(first.has_value());
   EXPECT_EQ(first->name, "relu-of-columns");
   EXPECT_EQ(rules::print(*first), rules::print(*first_proved(signatures[0], c, "relu-of-columns", false, {})));
 
   const rules::Rule redundant =
       rule("rule r\n  source\n    y = relu(add(x, z))\n  target\n    y = relu(add(z, x))\n  where dims(x) = dims(z)\n");
-  const auto proof = tasks::proof_of(worker.run(tasks::prove(redundant)).value()).value();
+  const auto proof = std::get<FullProof>(asked(tasks::ProveQuestion{redundant}));
   EXPECT_EQ(proof.verdict, verifier::Verdict::proved);
   ASSERT_TRUE(proof.rule.has_value());
   EXPECT_TRUE(proof.rule->guards.empty()) << rules::print(*proof.rule);  // none is needed
   const rules::Rule wrong = rule("rule r\n  source\n    y = relu(x)\n  target\n    y = add(x, x)\n");
-  const auto refuted = tasks::proof_of(worker.run(tasks::prove(wrong)).value()).value();
+  const auto refuted = std::get<FullProof>(asked(tasks::ProveQuestion{wrong}));
   EXPECT_EQ(refuted.verdict, verifier::Verdict::refuted);
   EXPECT_FALSE(refuted.rule.has_value());
   EXPECT_NE(refuted.why, "");
@@ -130,17 +136,21 @@ TEST(CollectTasks, LookWithTheRulesThatTheyAreGiven) {
   const std::vector<GraphSignature> signatures = small_signatures();
   const CandidateList candidates = candidates_of(signatures[0]);
   CollectWorker worker = worker_of(signatures);
-  const auto triaged = [&](const std::vector<tasks::RuleText>& rules) {
-    return worker.run(tasks::triage(0, 1, 0, candidates.size(), rules)).value();
+  CollectWorker in_process = worker_of(signatures);
+  const auto triaged = [&](const std::vector<tasks::GivenRule>& rules) {
+    const tasks::TriageQuestion question{0, 1, 0, candidates.size(), std::make_shared<const std::vector<tasks::GivenRule>>(rules)};
+    const std::string answer = worker.run(tasks::to_text(question)).value();
+    EXPECT_EQ(std::get<std::string>(in_process.answer(question).value()), answer);
+    return answer;
   };
   EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
-  const std::string text = "rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
-  const std::string with = triaged({{text, true, false}});
+  const rules::Rule twice = rule("rule r\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n");
+  const std::string with = triaged({{twice, true, false}});
   EXPECT_NE(with.find('d'), std::string::npos);
   // As something that is not proved nothing is derived by it, but some would follow.
   std::string unproved = with;
   std::replace(unproved.begin(), unproved.end(), 'd', 'u');
-  EXPECT_EQ(triaged({{text, false, false}}), unproved);
+  EXPECT_EQ(triaged({{twice, false, false}}), unproved);
   // Other rules than before, and fewer.
   EXPECT_EQ(triaged({}), std::string(candidates.size(), '?'));
 }
@@ -150,10 +160,10 @@ TEST(CollectTasks, SayWhatTheyDoNotKnow) {
   CollectWorker worker = worker_of(signatures);
   EXPECT_EQ(worker.run("dance 0").error().text(), "no task 'dance'");
   EXPECT_EQ(worker.run("forms 7\n{}").error().text(), "no task 'forms'");
-  EXPECT_EQ(worker.run(tasks::triage(0, 1, 5, 1000000, {})).error().text(), "no such candidates");
+  EXPECT_EQ(worker.run("triage 0 1 5 1000000\n[]").error().text(), "no such candidates");
   EXPECT_FALSE(worker.run("forms 0\n{}").has_value());
-  EXPECT_FALSE(tasks::forms_of("[[1]]").has_value());
-  EXPECT_FALSE(tasks::proof_of("").has_value());
+  EXPECT_FALSE(tasks::answer_of(tasks::FormsQuestion{}, "[[1]]").has_value());
+  EXPECT_FALSE(tasks::answer_of(tasks::ProveQuestion{}, "").has_value());
 }
 
 // Of numbers of one magnitude x * (z + x * x) seems to have the sign of x.
@@ -185,13 +195,14 @@ TEST(GraphSignature, MakesPlansAgainThatItForgot) {
 TEST(Collector, KeepsTheSameWhereOthersHelp) {
   const std::vector<GraphSignature> signatures = small_signatures();
   const CandidateList candidates = candidates_of(signatures[0]);
-  const auto collected = [&](std::size_t width) {
+  const auto collected = [&](std::size_t width, bool as_text) {
     CollectWorker worker = worker_of(signatures);
     RuleCollector collector({}, {});
     collector.share(
-        [&](const std::vector<std::string>& questions) -> Result<std::vector<std::string>> {
-          std::vector<std::string> answers;
-          for (const std::string& q : questions) answers.push_back(worker.run(q).value());
+        [&](const std::vector<tasks::Question>& questions) -> Result<std::vector<tasks::Answer>> {
+          std::vector<tasks::Answer> answers;
+          for (const tasks::Question& q : questions)
+            answers.push_back(as_text ? tasks::answer_of(q, worker.run(tasks::to_text(q)).value()).value() : worker.answer(q).value());
           return answers;
         },
         width);
@@ -209,9 +220,10 @@ TEST(Collector, KeepsTheSameWhereOthersHelp) {
     all.insert(all.end(), collector.unproved().begin(), collector.unproved().end());
     return all;
   };
-  const std::vector<std::string> alone = collected(1);
+  const std::vector<std::string> alone = collected(1, false);
   EXPECT_GT(alone.size(), 5U);
-  EXPECT_EQ(collected(2), alone);
+  EXPECT_EQ(collected(2, false), alone);
+  EXPECT_EQ(collected(2, true), alone);
 }
 
 // What is built as values is what its text says.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <utility>
+#include <variant>
 
 #include "src/generator/jobs/job_files.h"
 #include "src/generator/jobs/step_times.h"
@@ -39,13 +40,24 @@ Result<void> run_missing(const GenerateOptions& options, const Checkpoint& check
       });
 }
 
-// Asks the workers. Answer k belongs to question k.
-Result<std::vector<std::string>> answers(Workers& workers, TaskWorker& worker, const std::vector<std::string>& questions) {
-  std::vector<std::string> result(questions.size());
+// Asks the workers. Answer k belongs to question k. Threads get the questions themselves, other processes their
+// text.
+Result<std::vector<tasks::Answer>> answers(Workers& workers, TaskWorker& worker, const std::vector<tasks::Question>& questions) {
+  std::vector<tasks::Answer> result(questions.size());
+  if (auto* threads = dynamic_cast<Threads*>(&workers)) {
+    XFLOW_CHECK(threads->for_each(questions.size(), [&](std::size_t k) -> Result<void> {
+      XFLOW_TRY(result[k], worker.answer(questions[k]));
+      return {};
+    }));
+    return result;
+  }
+  std::vector<std::string> texts;
+  texts.reserve(questions.size());
+  for (const tasks::Question& q : questions) texts.push_back(tasks::to_text(q));
   XFLOW_CHECK(workers.run(
-      questions, [&](const std::string& task) { return worker.run(task); },
-      [&](std::size_t k, std::string answer) -> Result<void> {
-        result[k] = std::move(answer);
+      texts, [&](const std::string& task) { return worker.run(task); },
+      [&](std::size_t k, const std::string& answer) -> Result<void> {
+        XFLOW_TRY(result[k], tasks::answer_of(questions[k], answer));
         return {};
       }));
   return result;
@@ -63,12 +75,15 @@ std::size_t end_of_batch(std::size_t begin) {
 Result<std::optional<std::string>> triages_of(Workers& workers, TaskWorker& worker, const RuleCollector& collector, std::size_t signature,
                                               std::size_t ranges, std::size_t begin, std::size_t end) {
   if (workers.width() <= 1) return std::optional<std::string>();
-  const std::vector<tasks::RuleText> rules = collector.texts();
+  const auto rules = std::make_shared<const std::vector<tasks::GivenRule>>(collector.given_rules());
   const std::size_t size = std::clamp<std::size_t>((end - begin) / (4 * workers.width()), 16, 512);
-  std::vector<std::string> questions;
-  for (std::size_t k = begin; k < end; k += size) questions.push_back(tasks::triage(signature, ranges, k, std::min(k + size, end), rules));
-  XFLOW_TRY(const std::vector<std::string> found, answers(workers, worker, questions));
-  return std::optional<std::string>(fmt::format("{}", fmt::join(found, "")));
+  std::vector<tasks::Question> questions;
+  for (std::size_t k = begin; k < end; k += size)
+    questions.emplace_back(tasks::TriageQuestion{signature, ranges, k, std::min(k + size, end), rules});
+  XFLOW_TRY(const std::vector<tasks::Answer> found, answers(workers, worker, questions));
+  std::string triages;
+  for (const tasks::Answer& answer : found) triages += std::get<std::string>(answer);
+  return std::optional<std::string>(std::move(triages));
 }
 
 ordered_json counts_json(const std::vector<std::uint64_t>& counts) {
@@ -176,7 +191,8 @@ class Job {
   Result<void> collect() {
     Progress progress(options_, checkpoint_);
     XFLOW_CHECK(progress.restore(collector_, signatures_));
-    collector_.share([&](const std::vector<std::string>& questions) { return answers(workers_, worker_, questions); }, workers_.width());
+    collector_.share([&](const std::vector<tasks::Question>& questions) { return answers(workers_, worker_, questions); },
+                     workers_.width());
     for (int round = 0; round < 3 && !all_proved_; ++round) {
       // The last round may have used rules that are not proved for all ranks or changed their form. Collect
       // again without them.

@@ -16,6 +16,7 @@
 #include "src/generator/enumerate/plan_cache.h"
 #include "src/generator/jobs/step_times.h"
 #include "src/generator/jobs/workers.h"
+#include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/derive.h"
 
 namespace xflow::generator {
@@ -68,12 +69,18 @@ class TaskWorker {
   TaskWorker& operator=(const TaskWorker&) = delete;
   // May be called by several threads at once.
   Result<std::string> run(const std::string& task);
+  // Answers a question of the collection of rules as a value. May be called like run().
+  Result<tasks::Answer> answer(const tasks::Question& question);
   // Clears the cache. No task may be running.
   void forget();
 
  private:
   struct Tools;
+  Result<std::unique_ptr<Tools>> take_tools();
+  void give_back(std::unique_ptr<Tools> tools);
   Result<std::string> run(const std::string& task, Tools& tools) const;
+  void drop_finder(Tools& tools) const;
+  CollectWorker& collector(Tools& tools) const;
 
   GenerateOptions options_;
   std::shared_ptr<PlanCache> plans_;  // shared by all threads

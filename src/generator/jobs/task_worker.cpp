@@ -8,7 +8,6 @@
 
 #include "src/generator/jobs/generate.h"
 #include "src/generator/jobs/job_files.h"
-#include "src/generator/rules/collect_tasks.h"
 
 namespace xflow::generator {
 namespace {
@@ -42,23 +41,37 @@ struct TaskWorker::Tools {
 TaskWorker::TaskWorker(const GenerateOptions& options) : options_(options), plans_(std::make_shared<PlanCache>()) {}
 TaskWorker::~TaskWorker() = default;
 
-Result<std::string> TaskWorker::run(const std::string& task) {
-  std::unique_ptr<Tools> tools;
+Result<std::unique_ptr<TaskWorker::Tools>> TaskWorker::take_tools() {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_.empty()) {
-      tools = std::move(idle_.back());
+      std::unique_ptr<Tools> tools = std::move(idle_.back());
       idle_.pop_back();
+      return tools;
     }
   }
-  if (!tools) {
-    tools = std::make_unique<Tools>();
-    XFLOW_TRY(tools->signatures, signatures_of(options_));
-    for (GraphSignature& u : tools->signatures) u.share_plans(plans_);
-  }
-  Result<std::string> result = run(task, *tools);
+  auto tools = std::make_unique<Tools>();
+  XFLOW_TRY(tools->signatures, signatures_of(options_));
+  for (GraphSignature& u : tools->signatures) u.share_plans(plans_);
+  return tools;
+}
+
+void TaskWorker::give_back(std::unique_ptr<Tools> tools) {
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(tools));
+}
+
+Result<std::string> TaskWorker::run(const std::string& task) {
+  XFLOW_TRY(std::unique_ptr<Tools> tools, take_tools());
+  Result<std::string> result = run(task, *tools);
+  give_back(std::move(tools));
+  return result;
+}
+
+Result<tasks::Answer> TaskWorker::answer(const tasks::Question& question) {
+  XFLOW_TRY(std::unique_ptr<Tools> tools, take_tools());
+  Result<tasks::Answer> result = collector(*tools).answer(question);
+  give_back(std::move(tools));
   return result;
 }
 
@@ -69,6 +82,26 @@ void TaskWorker::forget() {
   give_memory_back();
 }
 
+void TaskWorker::drop_finder(Tools& tools) const {
+  if (!tools.finder) return;
+  tools.finder.reset();
+  tools.signatures[tools.signature].forget_plans();
+  plans_->clear();
+  give_memory_back();
+}
+
+CollectWorker& TaskWorker::collector(Tools& tools) const {
+  drop_finder(tools);
+  if (!tools.collector)
+    tools.collector = std::make_unique<CollectWorker>(
+        tools.signatures, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
+          XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_.out), identity(options_)));
+          XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.signatures[u], u, ranges));
+          return std::move(grouped.candidates);
+        });
+  return *tools.collector;
+}
+
 Result<std::string> TaskWorker::run(const std::string& task, Tools& tools) const {
   XFLOW_TRY(const Checkpoint checkpoint, Checkpoint::open(work_folder(options_.out), identity(options_)));
   std::istringstream words(task.substr(0, task.find('\n')));
@@ -77,28 +110,11 @@ Result<std::string> TaskWorker::run(const std::string& task, Tools& tools) const
   std::size_t number = 0;
   std::size_t count = 1;
   words >> kind;
-  const auto drop_finder = [&] {
-    if (!tools.finder) return;
-    tools.finder.reset();
-    tools.signatures[tools.signature].forget_plans();
-    plans_->clear();
-    give_memory_back();
-  };
-  if (tasks::is_one(kind)) {
-    drop_finder();
-    if (!tools.collector)
-      tools.collector = std::make_unique<CollectWorker>(
-          tools.signatures, options_.limits, verifier::Options(), [&](std::size_t u, std::size_t ranges) -> Result<CandidateList> {
-            XFLOW_TRY(const Checkpoint files, Checkpoint::open(work_folder(options_.out), identity(options_)));
-            XFLOW_TRY(Grouped grouped, read_candidates(options_, files, tools.signatures[u], u, ranges));
-            return std::move(grouped.candidates);
-          });
-    return tools.collector->run(task);
-  }
+  if (tasks::is_one(kind)) return collector(tools).run(task);
   words >> signature >> number;
   if (!words || signature >= tools.signatures.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", task));
   if (!tools.finder || tools.signature != signature) {
-    drop_finder();
+    drop_finder(tools);
     tools.finder = std::make_unique<Candidates>(tools.signatures[signature], enumeration(options_));
     tools.signature = signature;
     tools.has_learned = false;

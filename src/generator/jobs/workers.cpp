@@ -49,4 +49,28 @@ Result<void> Threads::run(const std::vector<std::string>& tasks, const Generator
   return outcome;
 }
 
+Result<void> Threads::for_each(std::size_t count, const std::function<Result<void>(std::size_t k)>& work) {
+  std::mutex mutex;
+  std::size_t next = 0;
+  Result<void> outcome;
+  const auto thread = [&] {
+    for (;;) {
+      std::size_t k = 0;
+      {
+        const std::lock_guard lock(mutex);
+        if (!outcome || next == count) return;
+        k = next++;
+      }
+      Result<void> result = work(k);
+      const std::lock_guard lock(mutex);
+      if (outcome && !result) outcome = std::move(result);
+    }
+  };
+  std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(jobs_));
+  for (int k = 0; k < jobs_; ++k) threads.emplace_back(thread);
+  for (std::thread& t : threads) t.join();
+  return outcome;
+}
+
 }  // namespace xflow::generator

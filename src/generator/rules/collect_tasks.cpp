@@ -63,12 +63,6 @@ SmallGraph small_graph_of(const ordered_json& json) {
   return graph;
 }
 
-Result<rules::Rule> one_rule(const std::string& text) {
-  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
-  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
-  return std::move(parsed.front());
-}
-
 // Calls `read` on JSON that this or another process has written.
 template <typename Read>
 auto from_json(const std::string& text, const Read& read) -> Result<decltype(read(ordered_json()))> {
@@ -185,19 +179,37 @@ Result<RuleCandidate> candidate_of(const std::string& text) {
   });
 }
 
-std::string triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules) {
-  ordered_json json = ordered_json::array();
-  for (const RuleText& r : rules) json.push_back({r.text, r.is_proved, r.is_special});
-  return fmt::format("triage {} {} {} {}\n{}", signature, ranges, begin, end, json.dump());
+Result<rules::Rule> rule_of(const std::string& text) {
+  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
+  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
+  return std::move(parsed.front());
 }
-std::string forms(std::size_t signature, const RuleCandidate& candidate) {
-  return fmt::format("forms {}\n{}", signature, to_text(candidate));
-}
-std::string prove(const rules::Rule& rule) { return "prove\n" + rules::print(rule); }
-std::string first(std::size_t signature, const RuleCandidate& candidate, const std::string& name, bool with_equal) {
-  return fmt::format("first {} {} {}\n{}", signature, name, with_equal ? 1 : 0, to_text(candidate));
-}
+
 bool is_one(const std::string& kind) { return kind == "triage" || kind == "forms" || kind == "prove" || kind == "first"; }
+
+namespace {
+
+std::string text_of(const TriageQuestion& q) {
+  ordered_json json = ordered_json::array();
+  for (const GivenRule& r : *q.rules) json.push_back({rules::print(r.rule), r.is_proved, r.is_special});
+  return fmt::format("triage {} {} {} {}\n{}", q.signature, q.ranges, q.begin, q.end, json.dump());
+}
+std::string text_of(const FormsQuestion& q) { return fmt::format("forms {}\n{}", q.signature, to_text(q.candidate)); }
+std::string text_of(const ProveQuestion& q) { return "prove\n" + rules::print(q.rule); }
+std::string text_of(const FirstQuestion& q) {
+  return fmt::format("first {} {} {}\n{}", q.signature, q.name, q.with_equal ? 1 : 0, to_text(q.candidate));
+}
+
+std::string text_of(const std::string& triages) { return triages; }
+std::string text_of(const std::vector<TriedGeneralisation>& forms) {
+  ordered_json json = ordered_json::array();
+  for (const TriedGeneralisation& f : forms) json.push_back({f.reversed, f.variant, static_cast<int>(f.verdict), f.is_guarded, f.why});
+  return json.dump();
+}
+std::string text_of(const std::optional<rules::Rule>& rule) { return rule ? rules::print(*rule) : std::string(); }
+std::string text_of(const FullProof& proof) {
+  return ordered_json({static_cast<int>(proof.verdict), proof.why, text_of(proof.rule)}).dump();
+}
 
 Result<std::vector<TriedGeneralisation>> forms_of(const std::string& answer) {
   return from_json(answer, [](const ordered_json& json) {
@@ -208,19 +220,39 @@ Result<std::vector<TriedGeneralisation>> forms_of(const std::string& answer) {
     return forms;
   });
 }
+Result<std::optional<rules::Rule>> optional_rule_of(const std::string& text) {
+  if (text.empty()) return std::optional<rules::Rule>();
+  XFLOW_TRY(rules::Rule rule, rule_of(text));
+  return std::optional<rules::Rule>(std::move(rule));
+}
 Result<FullProof> proof_of(const std::string& answer) {
   XFLOW_TRY(const ordered_json json, from_json(answer, [](const ordered_json& j) { return j; }));
   XFLOW_TRY(const std::string text, from_json(answer, [](const ordered_json& j) { return j.at(2).get<std::string>(); }));
   FullProof proof{static_cast<verifier::Verdict>(json[0].get<int>()), json[1].get<std::string>(), std::nullopt};
-  if (!text.empty()) {
-    XFLOW_TRY(proof.rule, one_rule(text));
-  }
+  XFLOW_TRY(proof.rule, optional_rule_of(text));
   return proof;
 }
-Result<std::optional<rules::Rule>> rule_of(const std::string& answer) {
-  if (answer.empty()) return std::optional<rules::Rule>();
-  XFLOW_TRY(rules::Rule rule, one_rule(answer));
-  return std::optional<rules::Rule>(std::move(rule));
+
+}  // namespace
+
+std::string to_text(const Question& question) {
+  return std::visit([](const auto& q) { return text_of(q); }, question);
+}
+std::string to_text(const Answer& answer) {
+  return std::visit([](const auto& a) { return text_of(a); }, answer);
+}
+Result<Answer> answer_of(const Question& question, const std::string& text) {
+  if (std::holds_alternative<TriageQuestion>(question)) return Answer(text);
+  if (std::holds_alternative<FormsQuestion>(question)) {
+    XFLOW_TRY(std::vector<TriedGeneralisation> forms, forms_of(text));
+    return Answer(std::move(forms));
+  }
+  if (std::holds_alternative<ProveQuestion>(question)) {
+    XFLOW_TRY(FullProof proof, proof_of(text));
+    return Answer(std::move(proof));
+  }
+  XFLOW_TRY(std::optional<rules::Rule> rule, optional_rule_of(text));
+  return Answer(std::move(rule));
 }
 
 }  // namespace tasks
@@ -230,7 +262,7 @@ CollectWorker::CollectWorker(std::span<const GraphSignature> signatures, const D
     : signatures_(signatures), limits_(limits), options_(options), candidates_of_(std::move(candidates_of)) {}
 CollectWorker::~CollectWorker() = default;
 
-Result<std::string> CollectWorker::run(const std::string& task) {
+Result<tasks::Question> CollectWorker::question_of(const std::string& task) {
   const std::size_t line = task.find('\n');
   std::istringstream words(task.substr(0, line));
   const std::string payload = line == std::string::npos ? std::string() : task.substr(line + 1);
@@ -238,72 +270,98 @@ Result<std::string> CollectWorker::run(const std::string& task) {
   std::size_t signature = 0;
   words >> kind;
   if (kind == "prove") {
-    XFLOW_TRY(const rules::Rule rule, one_rule(payload));
-    const FullProof proof = prove_fully(rule, options_);
-    return ordered_json({static_cast<int>(proof.verdict), proof.why, proof.rule ? rules::print(*proof.rule) : std::string()}).dump();
+    XFLOW_TRY(rules::Rule rule, tasks::rule_of(payload));
+    return tasks::Question(tasks::ProveQuestion{std::move(rule)});
   }
   if (!tasks::is_one(kind)) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   words >> signature;
   if (!words || signature >= signatures_.size()) return fail(ErrorCode::internal, fmt::format("no task '{}'", kind));
   if (kind == "triage") {
-    std::size_t ranges = 0;
-    std::size_t begin = 0;
-    std::size_t end = 0;
-    words >> ranges >> begin >> end;
-    return triage(signature, ranges, begin, end, payload);
+    tasks::TriageQuestion question;
+    question.signature = signature;
+    words >> question.ranges >> question.begin >> question.end;
+    XFLOW_TRY(question.rules, rules_of(payload));
+    return tasks::Question(std::move(question));
   }
-  XFLOW_TRY(const RuleCandidate candidate, tasks::candidate_of(payload));
-  if (kind == "first") {
-    std::string name;
-    int with_equal = 0;
-    words >> name >> with_equal;
-    const auto rule = first_proved(signatures_[signature], candidate, name, with_equal != 0, options_);
-    return rule ? rules::print(*rule) : std::string();
-  }
-  ordered_json forms = ordered_json::array();
-  for (const TriedGeneralisation& f : try_generalisations(signatures_[signature], candidate, options_))
-    forms.push_back({f.reversed, f.variant, static_cast<int>(f.verdict), f.is_guarded, f.why});
-  return forms.dump();
+  XFLOW_TRY(RuleCandidate candidate, tasks::candidate_of(payload));
+  if (kind == "forms") return tasks::Question(tasks::FormsQuestion{signature, std::move(candidate)});
+  std::string name;
+  int with_equal = 0;
+  words >> name >> with_equal;
+  return tasks::Question(tasks::FirstQuestion{signature, std::move(candidate), std::move(name), with_equal != 0});
 }
 
-Result<void> CollectWorker::follow(const std::string& rules) {
-  if (deriver_ && rules == followed_) return {};
-  followed_.clear();
-  XFLOW_TRY(const std::vector<tasks::RuleText> wanted, from_json(rules, [](const ordered_json& json) {
-              std::vector<tasks::RuleText> texts;
+Result<tasks::GivenRules> CollectWorker::rules_of(const std::string& text) {
+  if (parsed_ && text == received_) return parsed_;
+  XFLOW_TRY(std::vector<RuleText> wanted, from_json(text, [](const ordered_json& json) {
+              std::vector<RuleText> texts;
               for (const ordered_json& r : json) texts.push_back({r.at(0).get<std::string>(), r.at(1).get<bool>(), r.at(2).get<bool>()});
               return texts;
             }));
-  const bool grows = deriver_ && texts_.size() <= wanted.size() && std::equal(texts_.begin(), texts_.end(), wanted.begin());
+  std::vector<tasks::GivenRule> rules;
+  for (std::size_t k = 0; k < wanted.size(); ++k) {
+    if (k < texts_.size() && texts_[k] == wanted[k]) {
+      rules.push_back((*parsed_)[k]);
+      continue;
+    }
+    XFLOW_TRY(rules::Rule rule, tasks::rule_of(wanted[k].text));
+    rules.push_back({std::move(rule), wanted[k].is_proved, wanted[k].is_special});
+  }
+  received_ = text;
+  texts_ = std::move(wanted);
+  parsed_ = std::make_shared<const std::vector<tasks::GivenRule>>(std::move(rules));
+  return parsed_;
+}
+
+Result<std::string> CollectWorker::run(const std::string& task) {
+  XFLOW_TRY(const tasks::Question question, question_of(task));
+  XFLOW_TRY(const tasks::Answer answer, this->answer(question));
+  return tasks::to_text(answer);
+}
+
+Result<tasks::Answer> CollectWorker::answer(const tasks::Question& question) {
+  if (const auto* q = std::get_if<tasks::TriageQuestion>(&question)) {
+    XFLOW_TRY(std::string triages, triage(*q));
+    return tasks::Answer(std::move(triages));
+  }
+  if (const auto* q = std::get_if<tasks::FormsQuestion>(&question))
+    return tasks::Answer(try_forms(signatures_[q->signature], q->candidate, options_));
+  if (const auto* q = std::get_if<tasks::ProveQuestion>(&question)) return tasks::Answer(prove_fully(q->rule, options_));
+  const auto& q = std::get<tasks::FirstQuestion>(question);
+  return tasks::Answer(first_proved(signatures_[q.signature], q.candidate, q.name, q.with_equal, options_));
+}
+
+Result<void> CollectWorker::follow(const tasks::GivenRules& rules) {
+  if (followed_ == rules) return {};
+  const bool grows = followed_ && followed_->size() <= rules->size() && std::equal(followed_->begin(), followed_->end(), rules->begin());
+  std::size_t known = grows ? followed_->size() : 0;
+  followed_.reset();
   if (!grows) {
     deriver_ = std::make_unique<Deriver>();
-    texts_.clear();
     unproved_.clear();
   }
-  for (std::size_t k = texts_.size(); k < wanted.size(); ++k) {
-    XFLOW_TRY(const rules::Rule rule, one_rule(wanted[k].text));
-    XFLOW_TRY(const std::size_t number, deriver_->add(rule));
-    deriver_->enable(number, wanted[k].is_proved);
-    deriver_->set_special(number, wanted[k].is_special);
-    if (!wanted[k].is_proved) unproved_.push_back(number);
-    texts_.push_back(wanted[k]);
+  for (; known < rules->size(); ++known) {
+    const tasks::GivenRule& given = (*rules)[known];
+    XFLOW_TRY(const std::size_t number, deriver_->add(given.rule));
+    deriver_->enable(number, given.is_proved);
+    deriver_->set_special(number, given.is_special);
+    if (!given.is_proved) unproved_.push_back(number);
   }
   followed_ = rules;
   return {};
 }
 
-Result<std::string> CollectWorker::triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end,
-                                          const std::string& rules) {
-  if (signature_ != signature) {
-    XFLOW_TRY(candidates_, candidates_of_(signature, ranges));
-    signature_ = signature;
+Result<std::string> CollectWorker::triage(const tasks::TriageQuestion& question) {
+  if (signature_ != question.signature) {
+    XFLOW_TRY(candidates_, candidates_of_(question.signature, question.ranges));
+    signature_ = question.signature;
   }
-  if (begin > end || end > candidates_->size()) return fail(ErrorCode::internal, "no such candidates");
-  XFLOW_CHECK(follow(rules));
+  if (question.begin > question.end || question.end > candidates_->size()) return fail(ErrorCode::internal, "no such candidates");
+  XFLOW_CHECK(follow(question.rules));
   std::string triages;
-  triages.reserve(end - begin);
-  for (std::size_t k = begin; k < end; ++k)
-    triages.push_back(static_cast<char>(triage_of(*deriver_, unproved_, limits_, signatures_[signature], (*candidates_)[k])));
+  triages.reserve(question.end - question.begin);
+  for (std::size_t k = question.begin; k < question.end; ++k)
+    triages.push_back(static_cast<char>(triage_of(*deriver_, unproved_, limits_, signatures_[question.signature], (*candidates_)[k])));
   return triages;
 }
 

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "src/generator/enumerate/candidate_list.h"
@@ -67,30 +68,56 @@ FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options)
 std::optional<rules::Rule> first_proved(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                         bool with_equal, const verifier::Options& options);
 
-// The same tasks as text, for questions and answers. The first word of a question is its kind: triage, forms,
-// prove or first.
+// The same tasks as questions and answers. Inside a process both are values, with rules as rules::Rule. Text is
+// only the wire format between processes; candidates and rules are text in checkpoints, too.
 namespace tasks {
-// `rules`: the rules of the deriver in order, proved ones and open ones. triage() asks about candidates
-// `begin` to `end` of a signature in their order.
-struct RuleText {
-  std::string text;
+struct GivenRule {
+  rules::Rule rule;
   bool is_proved = true;
   bool is_special = false;
-  friend bool operator==(const RuleText&, const RuleText&) = default;
+  friend bool operator==(const GivenRule& a, const GivenRule& b) {
+    return a.rule.hash == b.rule.hash && a.is_proved == b.is_proved && a.is_special == b.is_special;
+  }
 };
-std::string triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, std::span<const RuleText> rules);
-std::string forms(std::size_t signature, const RuleCandidate& candidate);
-std::string prove(const rules::Rule& rule);
-std::string first(std::size_t signature, const RuleCandidate& candidate, const std::string& name, bool with_equal);
-bool is_one(const std::string& kind);
+using GivenRules = std::shared_ptr<const std::vector<GivenRule>>;
 
-Result<std::vector<TriedGeneralisation>> forms_of(const std::string& answer);
-Result<FullProof> proof_of(const std::string& answer);
-Result<std::optional<rules::Rule>> rule_of(const std::string& answer);
+// The triage of candidates `begin` to `end` of a signature in their order. `rules`: the rules of the deriver in
+// order, proved ones and open ones.
+struct TriageQuestion {
+  std::size_t signature = 0;
+  std::size_t ranges = 0;
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  GivenRules rules;
+};
+struct FormsQuestion {  // try_generalisations
+  std::size_t signature = 0;
+  RuleCandidate candidate;
+};
+struct ProveQuestion {  // prove_fully
+  rules::Rule rule;
+};
+struct FirstQuestion {  // first_proved
+  std::size_t signature = 0;
+  RuleCandidate candidate;
+  std::string name;
+  bool with_equal = false;
+};
+using Question = std::variant<TriageQuestion, FormsQuestion, ProveQuestion, FirstQuestion>;
+// Alternative k answers questions of alternative k. The first: one letter of Triage per candidate.
+using Answer = std::variant<std::string, std::vector<TriedGeneralisation>, FullProof, std::optional<rules::Rule>>;
+
+// The wire format. The first word of a question is its kind: triage, forms, prove or first.
+std::string to_text(const Question& question);
+std::string to_text(const Answer& answer);
+Result<Answer> answer_of(const Question& question, const std::string& text);
+bool is_one(const std::string& kind);
 
 // Converts candidates to and from text.
 std::string to_text(const RuleCandidate& candidate);
 Result<RuleCandidate> candidate_of(const std::string& text);
+// The rule that a text of one rule says.
+Result<rules::Rule> rule_of(const std::string& text);
 }  // namespace tasks
 
 // Answers the questions. Keeps the rules of the last question, since the next question mostly has the same
@@ -103,11 +130,21 @@ class CollectWorker {
                 CandidatesOf candidates_of);
   ~CollectWorker();
 
+  Result<tasks::Answer> answer(const tasks::Question& question);
+  // The same in the wire format.
   Result<std::string> run(const std::string& task);
 
  private:
-  Result<std::string> triage(std::size_t signature, std::size_t ranges, std::size_t begin, std::size_t end, const std::string& rules);
-  Result<void> follow(const std::string& rules);
+  struct RuleText {
+    std::string text;
+    bool is_proved = true;
+    bool is_special = false;
+    friend bool operator==(const RuleText&, const RuleText&) = default;
+  };
+  Result<tasks::Question> question_of(const std::string& task);
+  Result<tasks::GivenRules> rules_of(const std::string& text);
+  Result<std::string> triage(const tasks::TriageQuestion& question);
+  Result<void> follow(const tasks::GivenRules& rules);
 
   std::span<const GraphSignature> signatures_;
   DeriveLimits limits_;
@@ -116,9 +153,12 @@ class CollectWorker {
   std::optional<std::size_t> signature_;  // signature of `candidates_`
   std::optional<CandidateList> candidates_;
   std::unique_ptr<Deriver> deriver_;
-  std::vector<tasks::RuleText> texts_;  // rules that the deriver has
-  std::string followed_;                // the same rules as received
+  tasks::GivenRules followed_;  // rules that the deriver has; null if it may have others
   std::vector<std::size_t> unproved_;
+  // The rules of the last triage in the wire format: as received, divided, and parsed.
+  std::string received_;
+  std::vector<RuleText> texts_;
+  tasks::GivenRules parsed_;
 };
 
 }  // namespace xflow::generator

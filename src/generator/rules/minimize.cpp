@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
+#include <variant>
 
 #include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
@@ -20,6 +21,7 @@ namespace xflow::generator {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using nlohmann::ordered_json;
 
 // Larger than any graph, so that the values of all its operations are kept for the next graphs.
 constexpr std::size_t kMoreOperators = 8;
@@ -32,14 +34,14 @@ std::vector<std::size_t> RuleCollector::unproved_rules() const {
   return numbers;
 }
 
-std::vector<tasks::RuleText> RuleCollector::texts() const {
-  std::map<std::size_t, tasks::RuleText> by_number;
+std::vector<tasks::GivenRule> RuleCollector::given_rules() const {
+  std::map<std::size_t, tasks::GivenRule> by_number;
   for (const KeptRule& k : kept_)
-    if (k.needed) by_number[k.number] = {rules::print(k.rule), true, deriver_.is_special(k.number)};
-  for (const Open& o : open_) by_number[o.number] = {o.text, false, false};
-  std::vector<tasks::RuleText> result;
+    if (k.needed) by_number[k.number] = {k.rule, true, deriver_.is_special(k.number)};
+  for (const Open& o : open_) by_number[o.number] = {o.rule, false, false};
+  std::vector<tasks::GivenRule> result;
   result.reserve(by_number.size());
-  for (auto& [number, text] : by_number) result.push_back(std::move(text));
+  for (auto& [number, given] : by_number) result.push_back(std::move(given));
   return result;
 }
 
@@ -101,13 +103,11 @@ Result<void> RuleCollector::collect(const GraphSignature& signature, std::size_t
     std::vector<std::vector<TriedGeneralisation>> forms(group.size());
     const auto start = Clock::now();
     if (width_ > 1) {
-      std::vector<std::string> questions;
+      std::vector<tasks::Question> questions;
       questions.reserve(group.size());
-      for (const RuleCandidate* c : group) questions.push_back(tasks::forms(signature_number, *c));
-      XFLOW_TRY(const std::vector<std::string> answers, ask_(questions));
-      for (std::size_t k = 0; k < group.size(); ++k) {
-        XFLOW_TRY(forms[k], tasks::forms_of(answers[k]));
-      }
+      for (const RuleCandidate* c : group) questions.emplace_back(tasks::FormsQuestion{signature_number, *c});
+      XFLOW_TRY(std::vector<tasks::Answer> answers, ask_(questions));
+      for (std::size_t k = 0; k < group.size(); ++k) forms[k] = std::get<std::vector<TriedGeneralisation>>(std::move(answers[k]));
     }
     proving_ += Clock::now() - start;
     bool is_first = true;
@@ -197,7 +197,7 @@ void RuleCollector::keep(const GraphSignature& signature, std::size_t signature_
     // Candidates that follow from it are not tried one by one.
     if (const auto added = deriver_.add(*open)) {
       deriver_.enable(*added, false);
-      open_.push_back({*added, rules::print(*open)});
+      open_.push_back({*added, *std::move(open)});
     }
   }
   if (texts[0].empty() && texts[1].empty())
@@ -233,21 +233,19 @@ Acceptance RuleCollector::try_to_keep(const GraphSignature& signature, KeptRule 
   return accepted();
 }
 
-Result<std::vector<std::string>> RuleCollector::ask(const std::vector<std::string>& questions) const {
-  if (width_ > 1) return ask_(questions);
-  return std::vector<std::string>(questions.size());
-}
-
 Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
   bool same = true;
   std::vector<KeptRule*> wanted;
-  std::vector<std::string> questions;
+  std::vector<tasks::Question> questions;
   for (KeptRule& k : kept_) {
     if (!k.needed || k.proved) continue;
     wanted.push_back(&k);
-    questions.push_back(tasks::prove(k.rule));
+    if (width_ > 1) questions.emplace_back(tasks::ProveQuestion{k.rule});
   }
-  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
+  std::vector<tasks::Answer> answers;
+  if (width_ > 1) {
+    XFLOW_TRY(answers, ask_(questions));
+  }
   for (std::size_t n = 0; n < wanted.size(); ++n) {
     KeptRule& k = *wanted[n];
     const GraphSignature& signature = signature_of(k);
@@ -256,8 +254,8 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
     std::string why;
     for (std::size_t variant = k.variant; variant < forms.size() && !k.proved; ++variant) {
       FullProof proof;
-      if (variant == k.variant && !answers[n].empty()) {
-        XFLOW_TRY(proof, tasks::proof_of(answers[n]));
+      if (variant == k.variant && width_ > 1) {
+        proof = std::get<FullProof>(std::move(answers[n]));
       } else if (variant == k.variant) {
         proof = prove_fully(k.rule, options_);  // k.rule has the guards on values that were found
       } else {
@@ -296,7 +294,7 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
 
 Result<void> RuleCollector::direct(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
   std::vector<KeptRule*> wanted;
-  std::vector<std::string> questions;
+  std::vector<tasks::Question> questions;
   const auto reversed = [](const KeptRule& k) { return RuleCandidate{k.candidate.target, k.candidate.source}; };
   for (KeptRule& k : kept_) {
     if (!k.needed || !k.proved) continue;
@@ -304,16 +302,14 @@ Result<void> RuleCollector::direct(const std::function<const GraphSignature&(con
     if (!k.gain.backwards || k.pair) continue;
     wanted.push_back(&k);
     // The reverse rule holds for the same sizes.
-    questions.push_back(tasks::first(k.signature, reversed(k), k.name + "-back", !k.equal.empty()));
+    questions.emplace_back(tasks::FirstQuestion{k.signature, reversed(k), k.name + "-back", !k.equal.empty()});
   }
   if (width_ <= 1) {
     for (KeptRule* const k : wanted) k->back = first_proved(signature_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
     return {};
   }
-  XFLOW_TRY(const std::vector<std::string> answers, ask(questions));
-  for (std::size_t n = 0; n < wanted.size(); ++n) {
-    XFLOW_TRY(wanted[n]->back, tasks::rule_of(answers[n]));
-  }
+  XFLOW_TRY(std::vector<tasks::Answer> answers, ask_(questions));
+  for (std::size_t n = 0; n < wanted.size(); ++n) wanted[n]->back = std::get<std::optional<rules::Rule>>(std::move(answers[n]));
   return {};
 }
 
@@ -331,18 +327,6 @@ void RuleCollector::eliminate() {
   }
 }
 
-namespace {
-
-using nlohmann::ordered_json;
-
-Result<rules::Rule> saved_rule(const std::string& text) {
-  XFLOW_TRY(std::vector<rules::Rule> parsed, rules::parse_rules(text, "generated"));
-  if (parsed.size() != 1) return fail(ErrorCode::unreadable, "expected one rule");
-  return std::move(parsed.front());
-}
-
-}  // namespace
-
 std::string RuleCollector::save() const {
   ordered_json json;
   json["counts"] = {counts_.candidates, counts_.derived, counts_.follow_from_unproved, counts_.accidents, counts_.kept};
@@ -355,7 +339,7 @@ std::string RuleCollector::save() const {
   std::size_t next_open = 0;
   const auto add_open = [&](std::size_t before) {
     for (; next_open < open_.size() && open_[next_open].number < before; ++next_open)
-      json["rules"].push_back({{"open", open_[next_open].text}});
+      json["rules"].push_back({{"open", rules::print(open_[next_open].rule)}});
   };
   for (const KeptRule& k : kept_) {
     add_open(k.number);
@@ -383,10 +367,10 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Gr
     unproved_ = json.at("unproved").get<std::vector<std::string>>();
     for (const ordered_json& r : json.at("rules")) {
       if (r.contains("open")) {
-        XFLOW_TRY(const rules::Rule rule, saved_rule(r.at("open").get<std::string>()));
+        XFLOW_TRY(rules::Rule rule, tasks::rule_of(r.at("open").get<std::string>()));
         XFLOW_TRY(const std::size_t number, deriver_.add(rule));
         deriver_.enable(number, false);
-        open_.push_back({number, r.at("open").get<std::string>()});
+        open_.push_back({number, std::move(rule)});
         continue;
       }
       KeptRule k;
@@ -394,7 +378,7 @@ Result<void> RuleCollector::restore(const std::string& saved, std::span<const Gr
       XFLOW_TRY(k.candidate, tasks::candidate_of(r.at("candidate").get<std::string>()));
       k.name = r.at("name").get<std::string>();
       k.variant = r.at("variant").get<std::size_t>();
-      XFLOW_TRY(k.rule, saved_rule(r.at("text").get<std::string>()));
+      XFLOW_TRY(k.rule, tasks::rule_of(r.at("text").get<std::string>()));
       XFLOW_TRY(k.number, deriver_.add(k.rule));
       k.equal = r.at("equal").get<EqualUnknowns>();
       k.equation = GeneralShapes(signatures[k.signature], k.candidate, k.equal).concrete(deriver_.vocabulary());

@@ -54,7 +54,7 @@ struct MinimizeCounts {
 class RuleCollector {
  public:
   // Answers the questions of collect_tasks.h; result k answers question k.
-  using Ask = std::function<Result<std::vector<std::string>>(const std::vector<std::string>& tasks)>;
+  using Ask = std::function<Result<std::vector<tasks::Answer>>(const std::vector<tasks::Question>& questions)>;
 
   RuleCollector(const DeriveLimits& limits, const verifier::Options& options) : limits_(limits), options_(options) {}
   // Sends tasks to `ask`, `width` at a time. With a width of 1 nothing is sent. Changes no result.
@@ -75,7 +75,7 @@ class RuleCollector {
   Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates,
                        std::optional<std::string> triages = std::nullopt);
   // The rules that candidates are triaged with.
-  std::vector<tasks::RuleText> texts() const;
+  std::vector<tasks::GivenRule> given_rules() const;
   // Removes rules that the others derive, in the reverse order of keeping: from the largest on.
   void eliminate();
   // Proves the needed rules for all ranks, and drops guards that they do not need. Returns false if a rule
@@ -111,10 +111,9 @@ class RuleCollector {
   void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate, std::vector<TriedGeneralisation> forms);
   // Calls try_generalisations and adds its time to proving().
   std::vector<TriedGeneralisation> tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin);
-  // Keeps a form that is proved for few dimensions, if it can be kept.
-  Acceptance try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
-  // Asks for answers; they are empty if nothing is sent (width 1).
-  Result<std::vector<std::string>> ask(const std::vector<std::string>& questions) const;
+  // Keeps a form that is proved for few dimensions. Returns the reason if it cannot be kept, otherwise
+  // nothing.
+  std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
   void unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
@@ -130,7 +129,7 @@ class RuleCollector {
   // Rules of the deriver that are neither proved nor refuted. They never derive a kept rule.
   struct Open {
     std::size_t number = 0;
-    std::string text;
+    rules::Rule rule;
   };
   std::vector<Open> open_;
   std::chrono::duration<double> proving_{0};
