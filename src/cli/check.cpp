@@ -47,24 +47,22 @@ void add_check(CLI::App& sub, Command& command) {
   auto arguments = std::make_shared<CheckArguments>();
   sub.add_option("A", arguments->a, "reference ONNX model; - is standard input")->required();
   sub.add_option("B", arguments->b, "ONNX model to compare with it")->required();
-  CLI::Option* inputs = sub.add_option("--inputs", arguments->options.inputs,
-                                       "inputs: .npz (arrays NAME or in__NAME), .pb (a TensorProto each), or a folder of .pb files");
-  sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input: NAME:1,3,48,192 (repeat for each input)")
-      ->take_all()
-      ->excludes(inputs);
+  CLI::Option* inputs = sub.add_option("--inputs", arguments->options.inputs, "input values: .npz, .pb, or a folder of .pb files");
+  sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all()->excludes(inputs);
   sub.add_option("--seed", arguments->options.seed, "seed of generated inputs")->capture_default_str()->excludes(inputs);
   sub.add_option("--runs", arguments->options.runs, "number of seeds for each choice of sizes")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->excludes(inputs);
-  sub.add_option("--runner", arguments->options.runner,
-                 "command of a program that runs both models instead of xflow (docs/runner.md), for models with If, Loop, Scan and other "
-                 "operators that xflow does not evaluate");
-  sub.add_option("--time-limit", arguments->time_limit,
-                 "time limit of the comparison: 300s, 500ms, 5m; a comparison that is not complete by then ends with exit code 3")
-      ->capture_default_str();
+  sub.add_option("--runner", arguments->options.runner, "command of a program that runs both models (docs/runner.md)");
+  sub.add_option("--time-limit", arguments->time_limit, "time limit of the comparison: 300s, 500ms, 5m")->capture_default_str();
   add_allow_external(sub, arguments->options.allow_external);
+  group(sub, "Input", {"--inputs", "--shape", "--seed", "--runs", "--allow-external"});
+  group(sub, "Comparison", {"--runner", "--time-limit"});
   sub.footer(
+      "xflow runs the models itself. A runner also runs models with If, Loop, Scan and other operators that\n"
+      "xflow does not evaluate. An archive has arrays NAME or in__NAME, and a .pb file a TensorProto. A\n"
+      "comparison that the time limit ends has exit code 3.\n\n"
       "B is equal if its error against A's result in double precision is at most 4 times A's own error\n"
       "in float plus 1e-5 of the output's largest magnitude. Integers and booleans must be those of A in\n"
       "double or in float, strings must be identical, and NaN must be where A has NaN. With --runner the\n"

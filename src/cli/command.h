@@ -45,6 +45,9 @@ void print(const std::string& text, bool to_error = false);
 // Prints a warning as one line on stderr.
 void warn(const std::string& text);
 
+// Lists these options under a heading of their own in the help.
+void group(CLI::App& sub, const char* heading, std::initializer_list<const char*> options);
+
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);
 

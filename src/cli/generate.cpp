@@ -87,28 +87,29 @@ ExitCode run(GenerateArguments& a) {
 void add_generate(CLI::App& sub, Command& command) {
   auto a = std::make_shared<GenerateArguments>();
   a->given = &sub;
-  CLI::Option* ops =
-      sub.add_option("--ops", a->options.operators,
-                     "operators and constants: matmul,add,concat; default: those of the job in the folder --out, which continues")
-          ->delimiter(',');
+  CLI::Option* ops = sub.add_option("--ops", a->options.operators, "operators and constants: matmul,add,concat")->delimiter(',');
   sub.add_option("--preset", a->preset, "a set of operators: cnn, transformer, rnn or all")->excludes(ops);
   sub.add_option("--max-ops", a->options.max_operators, "largest number of operators in a graph")->capture_default_str();
-  sub.add_option("--inputs", a->options.inputs, "inputs of the main data type; default: one more than --max-ops, at most 4");
+  sub.add_option("--inputs", a->options.inputs, "inputs of the main type, else one more than --max-ops, at most 4");
   sub.add_flag("--no-pairs", a->no_pairs, "do not search for rules with two outputs");
-  sub.add_option("--out", a->options.out, "folder of the results; its subfolder work/ holds the state of an interrupted job")->required();
-  sub.add_option("--beside", a->options.beside, "folder of existing rules; rewrites that they perform are left out");
-  sub.add_option("--name", a->options.name,
-                 "name of the files in the folder: NAME.rules, NAME.proofs, NAME.json, equations/NAME.rules, equations/NAME.proofs")
-      ->capture_default_str();
+  sub.add_option("--out", a->options.out, "folder of the results and, in work/, of an interrupted job")->required();
+  sub.add_option("--beside", a->options.beside, "folder of existing rules, whose rewrites are left out");
+  sub.add_option("--name", a->options.name, "name of the files in the folder")->capture_default_str();
   sub.add_option("--memory", a->memory, "memory for graphs: 500MB, 4GiB")->capture_default_str();
-  sub.add_option("--jobs", a->options.jobs,
-                 "threads of one process; must be 1 under mpirun, where the first process gives tasks to the others")
+  sub.add_option("--jobs", a->options.jobs, "threads of one process; must be 1 under mpirun")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   sub.add_option("--seed", a->options.seed, "seed of the numbers in fingerprints")->capture_default_str();
-  sub.footer(examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
-                       "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
-                       "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));
+  group(sub, "Graphs", {"--ops", "--preset", "--max-ops", "--inputs", "--no-pairs", "--beside", "--seed"});
+  group(sub, "Resources", {"--jobs", "--memory"});
+  group(sub, "Output", {"--out", "--name"});
+  sub.footer(
+      "Without operators the job in the folder --out continues. The files are NAME.rules, NAME.proofs,\n"
+      "NAME.json, equations/NAME.rules and equations/NAME.proofs. Under mpirun the first process gives\n"
+      "tasks to the others.\n\n" +
+      examples({"xflow generate --ops matmul,add,mul,concat,split,transpose,relu --max-ops 3 --out rules",
+                "xflow generate --preset cnn --max-ops 2 --out rules --jobs 2",
+                "mpirun -n 5 xflow generate --preset cnn --max-ops 2 --out rules", "mpirun -n 5 xflow generate --out rules"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

@@ -265,7 +265,7 @@ void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.device.cost_database = default_database();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output, "ONNX model to write, a copy of IN if nothing is gained; - is standard output")->required();
+  sub.add_option("OUT", a->output, "ONNX model to write, else a copy of IN; - is standard output")->required();
   add_input_options(sub, *a);
   add_search_options(sub, *a);
   add_device_options(sub, *a);

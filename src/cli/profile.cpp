@@ -100,14 +100,11 @@ void add_profile(CLI::App& sub, Command& command) {
   };
   const auto costs = [&](CLI::App* one, const char* text) { return one->add_option("--costs", a->options.device.cost_database, text); };
   const auto device = [&](CLI::App* one) {
-    one->add_option("--device", a->options.device.name,
-                    "device: cpu, cuda:N, or runner; without it the runner if there is one, else this CPU");
-    one->add_flag("--tf32", a->options.device.tf32, "on a GPU, products and convolutions of float may round their operands to 10 bits");
+    one->add_option("--device", a->options.device.name, "device: cpu, cuda:N or runner; else the runner, or this CPU");
+    one->add_flag("--tf32", a->options.device.tf32, "on a GPU, products and convolutions may round to 10 bits");
     one->add_option("--gpu-workspace", a->options.device.gpu_workspace, "workspace of a GPU library, in bytes")->capture_default_str();
     one->add_option("--runner", a->options.device.runner, "command of a program that runs models (docs/runner.md)");
-    one->add_option(
-           "--caches", a->caches,
-           "CPU caches when a kernel is timed: warm, or after 4MiB, 16MiB or 64MiB of other data; auto: by the size of the largest model")
+    one->add_option("--caches", a->caches, "caches when a kernel is timed: auto, warm, 4MiB, 16MiB, 64MiB")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"}));
     one->add_option("--threads", a->options.device.threads, "threads of one kernel")->capture_default_str()->check(CLI::Range(1, 1024));
@@ -120,7 +117,7 @@ void add_profile(CLI::App& sub, Command& command) {
   recording->add_option("--models", a->models, "ONNX models, or folders of them")->required()->take_all();
   recording->add_option("--states", a->states, "number of graphs costed for each model")->capture_default_str();
   add_allow_external(*recording, a->options.input.allow_external);
-  costs(recording, "file of measured costs; its kernels are not timed again and become part of the profile");
+  costs(recording, "file of measured costs, whose kernels are not timed again");
   out(recording);
   file(add("show", "Show the contents of a profile", show));
   file(add("check", "Fit the model on four fifths of the kernels and predict the rest", check));

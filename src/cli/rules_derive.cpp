@@ -72,11 +72,11 @@ ExitCode derive_one(const DeriveArguments& a) {
 void add_rules_derive(CLI::App& sub, Command& command) {
   auto a = std::make_shared<DeriveArguments>();
   sub.add_option("RULE", a->rule, "name of a shipped rule, a file with one rule, or files and a name")->required();
-  sub.add_option("--by", a->by,
-                 "files, folders or names of rules to derive from; default: the other rules of the files, or the shipped rules");
+  sub.add_option("--by", a->by, "rules to derive from: files, folders or names");
   add_derive_limits(sub, a->limits);
-  sub.add_flag("--from-source", a->from_source, "start from the source alone, as a search does, and look for the target");
-  sub.footer(examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
+  sub.add_flag("--from-source", a->from_source, "start from the source alone and look for the target");
+  sub.footer("Without --by a rule is derived from the other rules of its files, or from the shipped rules.\n\n" +
+             examples({"xflow rules derive associate-matmul-left", "xflow rules derive my-rule my.rules --by others.rules",
                        "xflow rules derive my.rules --rounds 8 --terms 10000"}));
   sub.callback([a, &command] { command.run = [a] { return derive_one(*a); }; });
 }

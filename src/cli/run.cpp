@@ -69,6 +69,10 @@ CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name) {
       ->type_name("NAME");
 }
 
+void group(CLI::App& sub, const char* heading, std::initializer_list<const char*> options) {
+  for (const char* option : options) sub.get_option(option)->group(heading);
+}
+
 std::string examples(std::initializer_list<const char*> lines) {
   std::string text = "Examples:";
   for (const char* line : lines) text += std::string("\n  ") + line;

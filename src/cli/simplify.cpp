@@ -49,24 +49,26 @@ ExitCode run(SimplifyArguments& a) {
 void add_simplify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SimplifyArguments>();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output,
-                 "ONNX model to write, a copy of IN if there is nothing to clean up; - is standard output, and the report goes to stderr")
-      ->required();
-  sub.add_option(
-         "--numbers", a->numerics,
-         "allowed changes in floating point: exact (none), rounding (constants are folded, batch normalisation is merged into weights)")
+  sub.add_option("OUT", a->output, "ONNX model to write, else a copy of IN; - is standard output")->required();
+  sub.add_option("--numbers", a->numerics, "allowed changes in floating point: exact or rounding")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding"}));
-  sub.add_option("--max-growth", a->options.max_growth, "how much the model may grow by stored constants, as a factor of its size")
+  sub.add_option("--max-growth", a->options.max_growth, "growth of the constants: 0.05")
       ->capture_default_str()
       ->check(CLI::NonNegativeNumber);
   sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
-  sub.add_option("--time-limit", a->time_limit, "time limit: 300s, 500ms, 5m; the clean-ups made by then are written; default: 5 minutes");
+  sub.add_option("--time-limit", a->time_limit, "time limit: 300s, 500ms, 5m");
   add_allow_external(sub, a->options.allow_external);
   add_save_as_external_data(sub, a->options.save_as_external_data);
   sub.add_option("--report", a->report, "also write the report as JSON to this file");
-  sub.footer(examples({"xflow simplify model.onnx smaller.onnx", "xflow simplify model.onnx smaller.onnx --numbers exact"}));
+  group(sub, "Input", {"--allow-external"});
+  group(sub, "Clean-ups", {"--numbers", "--max-growth", "--rules", "--skip", "--time-limit"});
+  group(sub, "Output", {"--report", "--save-as-external-data"});
+  sub.footer(
+      "With --numbers rounding constants are folded and batch normalisation is merged into weights. Without\n"
+      "--time-limit a run ends after 5 minutes, and writes the clean-ups that were made by then.\n\n" +
+      examples({"xflow simplify model.onnx smaller.onnx", "xflow simplify model.onnx smaller.onnx --numbers exact"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

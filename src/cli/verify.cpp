@@ -163,19 +163,19 @@ ExitCode run(VerifyArguments& a) {
 
 void add_verify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<VerifyArguments>();
-  sub.add_option("RULES", a->rules, "files of rules, folders of *.rules files, or names of rules (of the files, else of the shipped rules)")
-      ->required();
+  sub.add_option("RULES", a->rules, "files or folders of rules, or names of rules (else shipped ones)")->required();
   sub.add_option("--jobs", a->options.jobs, "number of rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
-  sub.add_flag("--no-records", a->no_records, "ignore proof records (NAME.proofs beside NAME.rules) and decide all rules");
-  sub.add_option("--timeout", a->timeout, "time limit of a rule: 5s, 500ms, 2m; the verdict is then 'timeout'");
+  sub.add_flag("--no-records", a->no_records, "decide all rules again instead of reading NAME.proofs");
+  sub.add_option("--timeout", a->timeout, "time limit of a rule: 5s, 500ms, 2m");
   sub.add_flag("--json", a->json, "print JSON with all details");
-  CLI::Option* explain =
-      sub.add_flag("--explain", a->explain, "explain one rule: what both sides compute, why they are equal, and the assumptions");
+  CLI::Option* explain = sub.add_flag("--explain", a->explain, "say what both sides of one rule compute and why they are equal");
   CLI::Option* infer = sub.add_flag("--infer-guards", a->infer, "find the weakest guards under which one rule is proved");
   infer->excludes(explain);
   sub.add_option("--replay", a->replay, "evaluate a counterexample of one rule, given as text or in a file")
       ->excludes(explain)
       ->excludes(infer);
+  group(sub, "Decisions", {"--no-records", "--timeout", "--jobs", "--json"});
+  group(sub, "One rule", {"--explain", "--infer-guards", "--replay"});
   sub.footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",
                        "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });

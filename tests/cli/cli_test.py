@@ -39,6 +39,27 @@ class Help(ProgramTest):
             long = [line for line in self.succeed(*name, "--help").splitlines() if len(line) > 100]
             self.assertEqual([], long, name)
 
+    def test_of_every_subcommand_has_a_line_for_each_option(self):
+        names = [[name] for name, _ in self.commands("XFLOW_COMMAND")]
+        names += [["rules", name] for name, _ in self.commands("XFLOW_RULES_COMMAND")]
+        names += [["profile", name] for name in ["record", "show", "check", "merge", "export", "import", "prune"]]
+        for name in names:
+            more = [line for line in self.succeed(*name, "--help").splitlines() if line.startswith(20 * " ")]
+            self.assertEqual([], more, name)
+
+    def test_of_subcommands_with_many_options_has_groups(self):
+        for name, groups in [
+            ("simplify", ["Input", "Clean-ups", "Output"]),
+            ("check", ["Input", "Comparison"]),
+            ("verify", ["Decisions", "One rule"]),
+            ("generate", ["Graphs", "Resources", "Output"]),
+        ]:
+            text = self.succeed(name, "--help").split("Options:\n")[1].split("\nExamples:")[0]
+            found = dict(re.findall(r"^([A-Z][\w -]+):\n((?:  .*\n)+)", text, re.MULTILINE))
+            self.assertEqual(groups, list(found), name)
+            listed = [line for lines in found.values() for line in lines.splitlines()]
+            self.assertEqual(len(listed), len(set(line.split()[0] for line in listed)), name)
+
     def test_of_optimize_has_a_line_for_each_option_in_groups(self):
         text = self.succeed("optimize", "--help").split("Options:\n")[1].split("\nWithout --device")[0]
         groups = dict(re.findall(r"^(\w+):\n((?:  .*\n)+)", text, re.MULTILINE))

@@ -36,8 +36,8 @@ std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
 
 class GeneralisationWriter {
  public:
-  GeneralisationWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name, Generalisation generalisation,
-                       const Openness& open, bool small_ranks)
+  GeneralisationWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
+                       Generalisation generalisation, const Openness& open, bool small_ranks)
       : signature_(signature),
         candidate_(candidate),
         name_(name),

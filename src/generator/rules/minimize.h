@@ -108,9 +108,11 @@ class RuleCollector {
   bool holds_on_more_numbers(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate);
   // Counts a triage. Returns false if it is open.
   bool count(Triage triage);
-  void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate, std::vector<TriedGeneralisation> forms);
+  void keep(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
+            std::vector<TriedGeneralisation> forms);
   // Calls try_generalisations and adds its time to proving().
-  std::vector<TriedGeneralisation> tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate, std::size_t begin);
+  std::vector<TriedGeneralisation> tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate,
+                                                         std::size_t begin);
   // Keeps a form that is proved for few dimensions. Returns the reason if it cannot be kept, otherwise
   // nothing.
   std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);

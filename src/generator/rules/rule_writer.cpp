@@ -26,15 +26,15 @@ Kinds kinds_of(const GraphSignature& signature, const RuleCandidate& candidate) 
     for (const SmallGraphNode& n : side->nodes) {
       const Choice& c = signature.choice(n.choice);
       kinds.axes = kinds.axes || c.shape == ShapeRule::concat || c.shape == ShapeRule::split;
-      kinds.matrix =
-          kinds.matrix || c.shape == ShapeRule::matmul || c.shape == ShapeRule::transpose || c.shape == ShapeRule::reduce || c.is(ops::Op::Softmax);
+      kinds.matrix = kinds.matrix || c.shape == ShapeRule::matmul || c.shape == ShapeRule::transpose || c.shape == ShapeRule::reduce ||
+                     c.is(ops::Op::Softmax);
       if (c.shape == ShapeRule::broadcast) {
         const auto is_tensor = [&](std::uint8_t o) { return o < signature.inputs() || o >= signature.leaves().size(); };
         kinds.meets = kinds.meets || (is_tensor(n.operands[0]) && is_tensor(n.operands[1]));
         kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
       }
-      kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise || c.shape == ShapeRule::enlarge ||
-                     c.is(ops::Op::AveragePool) || c.is(ops::Op::MaxPool);
+      kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise ||
+                     c.shape == ShapeRule::enlarge || c.is(ops::Op::AveragePool) || c.is(ops::Op::MaxPool);
       for (const std::uint8_t o : n.operands) {
         if (o >= signature.inputs() || signature.kind() == TensorKind::image) continue;
         for (const DimId d : signature.dims(signature.leaves()[o].type)) kinds.column = kinds.column || signature.dim(d).name == "1";
