@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
+#include <deque>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -13,16 +13,13 @@
 #include "bench/cost/lifted.h"
 #include "src/cost/cost_model.h"
 #include "src/cost/database.h"
-#include "src/devices/cpu/cpu_device.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
-#include "src/devices/gpu/gpu.h"
-#include "src/devices/gpu/gpu_device.h"
 #include "src/eval/compare.h"
+#include "src/runtime/graph_runner.h"
 #include "src/runtime/median.h"
 #include "src/runtime/plan.h"
 #include "src/search/run_limits.h"
-#include "src/validation/device_programs.h"
 
 namespace xflow::bench {
 namespace {
@@ -41,13 +38,8 @@ class Runs {
   Result<void> open(const Lifted& lifted, const OptimizeOptions& options) {
     XFLOW_CHECK(costs_.open(options, [&] { return cost::cpu::bytes_of_run(lifted.arena, lifted.model.graph, lifted.sizes->valuation()); }));
     costs_.database = std::make_unique<cost::Database>(cost::Database::open(options.device.cost_database, costs_.device().info()));
-    if (costs_.gpu) {
-      use(std::make_shared<api::GpuPrograms>(*costs_.gpu));
-    } else if (costs_.cpu) {
-      use(std::make_shared<api::CpuPrograms>(*costs_.cpu));
-    } else {
-      return fail(ErrorCode::invalid_argument, "cannot run graphs on device '" + options.device.name + "'");
-    }
+    runner_ = costs_.device().graph_runner();
+    if (runner_ == nullptr) return fail(ErrorCode::invalid_argument, "cannot run graphs on device '" + options.device.name + "'");
     return {};
   }
 
@@ -73,62 +65,48 @@ class Runs {
   }
 
   // The model has to stay where it is.
-  Result<cost::ProgramId> add(Lifted& model, const cost::Plan& plan) { return add_(model, plan); }
+  Result<cost::ProgramId> add(Lifted& model, const cost::Plan& plan) {
+    constexpr double kTogether = 3;  // programs in memory; half of it is for everything else
+    const cost::Plan& kept = plans_.emplace_back(plan);
+    const auto write = [&model](cost::GraphProgram& program, std::size_t) -> Result<void> {
+      for (const cost::BufferId id : program.plan().inputs) {
+        const ir::ValueId value = program.plan().buffer(id).value;
+        const auto input = std::ranges::find(model.inputs, value, &api::NamedInput::value);
+        XFLOW_CHECK(program.write(value, model.set.tensors.at(std::string(input->name))));
+      }
+      return {};
+    };
+    return runner_->add(model.arena, {{&kept, model.sizes->valuation()}}, static_cast<double>(api::machine_bytes()) / 2 / kTogether, write);
+  }
 
   // Runs in a row that take at least so long, after some that warm up.
   Result<int> repeats_for(cost::ProgramId program, double nanoseconds) {
-    XFLOW_CHECK(executor_->run(program, 0, kWarmUps));
-    XFLOW_TRY(const cost::RunTimes once, executor_->run(program, 0, 1));
+    XFLOW_CHECK(runner_->run(program, 0, kWarmUps));
+    XFLOW_TRY(const cost::RunTimes once, runner_->run(program, 0, 1));
     return std::max(1, static_cast<int>(std::ceil(nanoseconds / std::max(once.time.count(), 1.0))));
   }
 
   Result<double> sample(cost::ProgramId program, int repeats) {
-    XFLOW_TRY(const cost::RunTimes times, executor_->run(program, 0, repeats));
+    XFLOW_TRY(const cost::RunTimes times, runner_->run(program, 0, repeats));
     return times.time.count();
   }
 
   // What it computes.
   Result<std::vector<eval::Tensor>> outputs(cost::ProgramId program, std::size_t count) {
-    XFLOW_CHECK(executor_->run(program, 0, 1));
-    return read_(program, count);
+    XFLOW_CHECK(runner_->run(program, 0, 1));
+    std::vector<eval::Tensor> outputs;
+    for (std::size_t k = 0; k < count; ++k) {
+      XFLOW_TRY(outputs.emplace_back(), runner_->program(program, 0).read(k));
+    }
+    return outputs;
   }
 
-  std::size_t memory_bytes() const { return costs_.opened_gpu ? costs_.opened_gpu->peak_bytes() : 0; }
+  std::size_t memory_bytes() const { return costs_.device().peak_bytes(); }
 
  private:
-  template <typename Programs>
-  void use(std::shared_ptr<Programs> programs) {
-    using Program = typename Programs::Program;
-    auto executor = std::make_unique<typename Programs::Executor>(programs->device());
-    add_ = [programs, to = executor.get()](Lifted& model, const cost::Plan& plan) {
-      return to->add([programs, &model, plan]() -> Result<std::vector<Program>> {
-        constexpr double kTogether = 3;  // programs in memory; half of it is for everything else
-        XFLOW_TRY(Program program,
-                  programs->build(model.arena, plan, model.sizes->valuation(), static_cast<double>(api::machine_bytes()) / 2 / kTogether));
-        for (const cost::BufferId id : program.plan().inputs) {
-          const ir::ValueId value = program.plan().buffer(id).value;
-          const auto input = std::ranges::find(model.inputs, value, &api::NamedInput::value);
-          XFLOW_CHECK(program.write(value, model.set.tensors.at(std::string(input->name))));
-        }
-        std::vector<Program> made;
-        made.push_back(std::move(program));
-        return made;
-      });
-    };
-    read_ = [to = executor.get()](cost::ProgramId program, std::size_t count) -> Result<std::vector<eval::Tensor>> {
-      std::vector<eval::Tensor> outputs;
-      for (std::size_t k = 0; k < count; ++k) {
-        XFLOW_TRY(outputs.emplace_back(), to->program(program, 0).read(k));
-      }
-      return outputs;
-    };
-    executor_ = std::move(executor);
-  }
-
   api::DeviceCosts costs_;
-  std::unique_ptr<cost::Executor> executor_;
-  std::function<Result<cost::ProgramId>(Lifted&, const cost::Plan&)> add_;
-  std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, std::size_t)> read_;
+  std::shared_ptr<cost::GraphRunner> runner_;
+  std::deque<cost::Plan> plans_;  // of the programs
 };
 
 Result<Json> run_original(Runs& runs, cost::ProgramId original, const MeasureOptions& options) {

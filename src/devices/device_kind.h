@@ -33,7 +33,7 @@ struct DeviceRequest {
 struct DeviceKind {
   std::string_view name;     // the part before ":", such as "cuda"
   std::string_view form;     // shown in messages, such as "cuda:N"
-  bool runs_graphs = false;  // if false, all times are predicted and there is no gate
+  bool runs_graphs = false;  // by Device::graph_runner or a runner; if false, all times are predicted and there is no gate
   // Opens the requested device and stores it in `costs`. Errors: no_device for an invalid argument.
   Result<void> (*open)(DeviceCosts& costs, const DeviceRequest& request) = nullptr;
   // Lists the devices of this machine for `xflow devices`, unusable ones with the reason. Null: lists none.

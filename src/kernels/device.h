@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -73,6 +74,8 @@ struct DeviceInfo {
   std::string calibration = {};
 };
 
+class GraphRunner;
+
 // One device. It is not thread-safe.
 class Device {
  public:
@@ -122,6 +125,19 @@ class Device {
   // Error::limit. Null: no bound. It must outlive the device's use.
   void set_seconds_left(std::function<double()> seconds_left) { seconds_left_ = std::move(seconds_left); }
   double seconds_left() const { return seconds_left_ ? seconds_left_() : std::numeric_limits<double>::infinity(); }
+
+  // Runs whole graphs on this device (src/runtime/graph_runner.h). Null: the device times kernels alone.
+  virtual std::shared_ptr<GraphRunner> graph_runner() { return nullptr; }
+
+  // Peak of the device's memory in use, in bytes. 0 if its memory is that of this machine.
+  virtual std::uint64_t peak_bytes() const { return 0; }
+
+  // Of a device that measures nothing: how many kernels it had a recorded time for, and how many a model timed.
+  struct Lookups {
+    std::uint64_t recorded = 0;
+    std::uint64_t modelled = 0;
+  };
+  virtual std::optional<Lookups> lookups() const { return std::nullopt; }
 
   // How much slower than its best this machine is now (as KernelCost::interference).
   virtual double interference() { return 0; }

@@ -12,8 +12,6 @@
 #include "src/cost/cost_model.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
-#include "src/devices/gpu/gpu.h"
-#include "src/devices/profile/profile_device.h"
 #include "src/optimizer/finalists.h"
 #include "src/optimizer/one_by_one.h"
 #include "src/optimizer/problem_model.h"
@@ -267,7 +265,7 @@ class Optimization {
   }
 
   // A bound is one for the model as it came.
-  bool finds_gap() const { return rounds_ == 1 && round_->options.search.gap.value_or(round_->costs->profile != nullptr); }
+  bool finds_gap() const { return rounds_ == 1 && round_->options.search.gap.value_or(round_->costs->device().lookups().has_value()); }
 
   std::optional<GapReport> gap() const {
     if (rounds_ != 1) return std::nullopt;
@@ -334,8 +332,8 @@ class Optimization {
     r.report.kernels.refused = kernels.refused;
     r.report.kernels.failed = kernels.failed;
     r.report.kernels.failure = kernels.failure;
-    if (r.costs->opened_gpu) r.report.kernels.device_bytes = r.costs->opened_gpu->peak_bytes();
-    if (r.costs->profile) r.report.kernels = {.recorded = r.costs->profile->recorded(), .modelled = r.costs->profile->modelled()};
+    r.report.kernels.device_bytes = r.costs->device().peak_bytes();
+    if (const auto found = r.costs->device().lookups()) r.report.kernels = {.recorded = found->recorded, .modelled = found->modelled};
     r.report.predicted = {r.outcome.before, r.outcome.after};
     r.report.search.states = r.outcome.states;
     r.report.search.expanded = r.outcome.expanded;

@@ -10,13 +10,11 @@
 #include <utility>
 
 #include "src/cost/cost_model.h"
-#include "src/devices/cpu/cpu_device.h"
 #include "src/devices/device_costs.h"
-#include "src/devices/gpu/gpu.h"
 #include "src/eval/compare.h"
 #include "src/ops/operator.h"
+#include "src/runtime/graph_runner.h"
 #include "src/search/run_limits.h"
-#include "src/validation/device_programs.h"
 
 namespace xflow::api {
 namespace {
@@ -136,14 +134,17 @@ Result<SampleGraph> movement(Writer& w) {
   return w.finish("movement", {turned, w.op("sub", {turned, sum}), w.op("maximum", {w.op("sigmoid", {x}), y})});
 }
 
-// Returns a function that runs plans by the programs of a device.
-template <typename Programs>
-RunPlan run_by(Programs& programs) {
-  return [&programs](ir::Arena& arena, const cost::Plan& plan, const SampleGraph& sample) -> Result<std::vector<eval::Tensor>> {
-    XFLOW_TRY(auto program, programs.build(
-                                arena, plan, [](ir::SymbolId) { return std::nullopt; }, static_cast<double>(machine_bytes()) / 2));
-    for (const auto& [value, tensor] : sample.inputs) XFLOW_CHECK(program.write(value, tensor));
-    XFLOW_CHECK(Programs::run(program));
+// Returns a function that runs plans by a device.
+RunPlan run_by(cost::GraphRunner& runner) {
+  return [&runner](ir::Arena& arena, const cost::Plan& plan, const SampleGraph& sample) -> Result<std::vector<eval::Tensor>> {
+    const ir::Symbols::Valuation sizes = [](ir::SymbolId) { return std::nullopt; };
+    const auto write = [&sample](cost::GraphProgram& made, std::size_t) -> Result<void> {
+      for (const auto& [value, tensor] : sample.inputs) XFLOW_CHECK(made.write(value, tensor));
+      return {};
+    };
+    XFLOW_TRY(const cost::ProgramId id, runner.add(arena, {{&plan, sizes}}, static_cast<double>(machine_bytes()) / 2, write));
+    cost::GraphProgram& program = runner.program(id, 0);
+    XFLOW_CHECK(program.run_once());
     std::vector<eval::Tensor> outputs;
     for (std::size_t k = 0; k < sample.graph.outputs.size(); ++k) {
       XFLOW_TRY(outputs.emplace_back(), program.read(k));
@@ -200,14 +201,7 @@ Result<DeviceCheck> check_device_named(const std::string& name) {
   DeviceCosts costs;
   XFLOW_CHECK(costs.open(options, [] { return std::size_t{0}; }));
   cost::Database database = cost::Database::open("", costs.device().info());
-  if (costs.gpu) {
-    GpuPrograms programs(*costs.gpu);
-    return check_device(*costs.gpu, database, run_by(programs));
-  }
-  if (costs.cpu) {
-    CpuPrograms programs(*costs.cpu);
-    return check_device(*costs.cpu, database, run_by(programs));
-  }
+  if (const auto runner = costs.device().graph_runner()) return check_device(costs.device(), database, run_by(*runner));
   return fail(ErrorCode::invalid_argument, fmt::format("cannot run graphs on device '{}'", name));
 }
 

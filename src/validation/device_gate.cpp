@@ -9,9 +9,8 @@
 #include <utility>
 
 #include "src/cost/cost_model.h"
-#include "src/devices/gpu/gpu.h"
+#include "src/runtime/graph_runner.h"
 #include "src/validation/check_inputs.h"
-#include "src/validation/device_programs.h"
 #include "src/validation/end_to_end.h"
 
 namespace xflow::api {
@@ -33,17 +32,11 @@ Acceptance faster_by_enough(const GateReport& report) {
                   100 * kLeastGain, least));
 }
 
-template <typename Programs>
 class Judge {
  public:
-  Judge(const DeviceGate& gate, Programs& programs, const ir::Graph& candidate, const std::function<void()>& progress,
+  Judge(const DeviceGate& gate, cost::GraphRunner& runner, const ir::Graph& candidate, const std::function<void()>& progress,
         OptimizeReport& report)
-      : gate_(gate),
-        graphs_{&gate.original, &candidate},
-        progress_(progress),
-        report_(report),
-        programs_(programs),
-        executor_(programs_.device()) {}
+      : gate_(gate), graphs_{&gate.original, &candidate}, progress_(progress), report_(report), runner_(runner) {}
 
   DeviceJudgement run() {
     GateReport& gate_report = report_.gate;
@@ -58,7 +51,7 @@ class Judge {
       gate_report.reason = prepared->reason;
       return {*std::move(prepared), is_run_alike_};
     }
-    Acceptance acceptance = judge(executor_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, gate_report);
+    Acceptance acceptance = judge(runner_, ids_[0], ids_[1], labels_, gate_.options, gate_.limits, progress_, gate_report);
     if (!acceptance) return {std::move(acceptance)};
     acceptance = faster_by_enough(gate_report);
     gate_report.reason = acceptance.reason;
@@ -66,8 +59,6 @@ class Judge {
   }
 
  private:
-  using Program = typename Programs::Program;
-
   // The sizes and plans of one choice of sizes.
   struct Choice {
     Sizes sizes;
@@ -86,7 +77,7 @@ class Judge {
     }
     XFLOW_CHECK(find_room());
     for (std::size_t who = 0; who < 2; ++who) {
-      const auto id = executor_.add([this, who] { return build(who); });
+      const auto id = add(who);
       if (!id) return fail(id.error().code, id.error().text(), who == 0 ? "original" : "candidate");
       ids_[who] = *id;
     }
@@ -118,7 +109,7 @@ class Judge {
   // Computes the bytes per program so that all programs and the values of inputs and outputs fit into the
   // memory that the run may use.
   Result<void> find_room() {
-    if (!Programs::kInMemory) return {};
+    if (!runner_.is_in_memory()) return {};
     constexpr double kTogether = 3;  // programs per choice: three exist during a further set-up
     double values = 0;
     for (const Choice& choice : choices_) values = std::max(values, bytes_of_values(choice));
@@ -157,20 +148,20 @@ class Judge {
     return std::max(inputs + kInDouble * largest_input, outputs + kInDouble * largest_output);
   }
 
-  Result<std::vector<Program>> build(std::size_t who) {
-    std::vector<Program> programs;
-    programs.reserve(choices_.size());
-    for (std::size_t k = 0; k < choices_.size(); ++k) {
+  // Adds the programs of a graph with their inputs written.
+  Result<cost::ProgramId> add(std::size_t who) {
+    std::vector<cost::SizedPlan> plans;
+    plans.reserve(choices_.size());
+    for (const Choice& choice : choices_) plans.push_back({&choice.plans[who], choice.sizes.valuation()});
+    if (progress_) progress_();
+    return runner_.add(gate_.arena, std::move(plans), program_bytes_, [this](cost::GraphProgram& program, std::size_t sizes) {
       if (progress_) progress_();
-      XFLOW_TRY(Program program, programs_.build(gate_.arena, choices_[k].plans[who], choices_[k].sizes.valuation(), program_bytes_));
-      XFLOW_CHECK(write_inputs(program, {k}));
-      programs.push_back(std::move(program));
-    }
-    return programs;
+      return write_inputs(program, {sizes});
+    });
   }
 
   // An input without a given value keeps its default if the default has the sizes of this choice.
-  Result<void> write_inputs(Program& program, RunChoice choice) const {
+  Result<void> write_inputs(cost::GraphProgram& program, RunChoice choice) const {
     const std::size_t number = choice.sizes;
     std::unordered_set<ir::ValueId> read;
     for (const cost::BufferId id : program.plan().inputs) read.insert(program.plan().buffer(id).value);
@@ -196,9 +187,9 @@ class Judge {
 
   Acceptance compare() {
     const auto outputs = [&](cost::ProgramId id, RunChoice choice) -> Result<std::vector<eval::Tensor>> {
-      Program& program = executor_.program(id, choice.sizes);
+      cost::GraphProgram& program = runner_.program(id, choice.sizes);
       if (choice.perturbed) XFLOW_CHECK(write_inputs(program, choice));
-      XFLOW_CHECK(Programs::run(program));
+      XFLOW_CHECK(program.run_once());
       if (choice.perturbed) XFLOW_CHECK(write_inputs(program, {choice.sizes}));
       std::vector<eval::Tensor> tensors;
       tensors.reserve(gate_.outputs.size());
@@ -220,8 +211,7 @@ class Judge {
   std::vector<std::string> labels_;
   bool is_run_alike_ = false;
   double program_bytes_ = 0;
-  Programs& programs_;
-  typename Programs::Executor executor_;
+  cost::GraphRunner& runner_;
   std::array<cost::ProgramId, 2> ids_{};
 };
 
@@ -229,14 +219,11 @@ class Judge {
 
 DeviceJudgement judge_on_device(const DeviceGate& gate, const ir::Graph& candidate, const std::function<void()>& progress,
                                 OptimizeReport& report) {
-  if (gate.costs.gpu != nullptr) {
-    GpuPrograms programs(*gate.costs.gpu);
-    DeviceJudgement judgement = Judge(gate, programs, candidate, progress, report).run();
-    report.kernels.device_bytes = gate.costs.opened_gpu->peak_bytes();
-    return judgement;
-  }
-  CpuPrograms programs(*gate.costs.cpu);
-  return Judge(gate, programs, candidate, progress, report).run();
+  const std::shared_ptr<cost::GraphRunner> runner = gate.costs.device().graph_runner();
+  if (runner == nullptr) return {refused(report.gate.reason = "it could not be run: the device runs no graphs")};
+  DeviceJudgement judgement = Judge(gate, *runner, candidate, progress, report).run();
+  report.kernels.device_bytes = gate.costs.device().peak_bytes();
+  return judgement;
 }
 
 }  // namespace xflow::api

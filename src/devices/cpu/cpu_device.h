@@ -34,6 +34,7 @@ class CpuDevice : public Device {
   virtual const std::function<bool()>& stop_of_kernels() const = 0;
   // Sets the number of threads for kernels run by the calling thread.
   virtual void use_threads() const = 0;
+  std::shared_ptr<GraphRunner> graph_runner() override;
 };
 
 // Opens the device. Error::unsupported if oneDNN cannot be set up; invalid_argument for less than one thread.

@@ -27,4 +27,20 @@ Result<RunTimes> CpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) 
   return RunTimes{Nanoseconds(median_interval(wall).median), std::nullopt};
 }
 
+Result<void> Program::run_once() {
+  run();
+  if (was_stopped()) return stopped();
+  return {};
+}
+
+Result<Program> CpuRunner::build(ir::Arena& arena, const SizedPlan& plan, double most_bytes) {
+  ProgramOptions options;
+  options.most_bytes = most_bytes;
+  options.most_bytes_in_setting_up = most_bytes;
+  options.chosen = &chosen_;
+  return Program::build(device(), arena, *plan.plan, plan.sizes, options);
+}
+
+std::shared_ptr<GraphRunner> CpuDevice::graph_runner() { return std::make_shared<CpuRunner>(*this); }
+
 }  // namespace xflow::cost::cpu

@@ -13,6 +13,7 @@
 
 #include "src/devices/cpu/cpu_device.h"
 #include "src/eval/tensor.h"
+#include "src/runtime/graph_runner.h"
 #include "src/runtime/plan.h"
 
 namespace xflow::cost::cpu {
@@ -29,7 +30,7 @@ struct ProgramOptions {
 
 // A run allocates no memory of its own: kernels, packed weights and the memory block are created before.
 // (oneDNN creates a table of arguments in each launch.) Used by one thread; the device must outlive it.
-class Program {
+class Program final : public GraphProgram {
  public:
   // Builds the kernels that `costs` timed for the kernel cover of a graph in `arena` at `sizes`. If the
   // device has several implementations of a kernel, a short measurement chooses the fastest. Errors: limit
@@ -42,12 +43,11 @@ class Program {
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes,
                                const ProgramOptions& options = {});
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const override { return plan_; }
   std::size_t memory_bytes() const { return bytes_; }  // size of the memory block
 
-  // Sets an input. Inputs are 0 until they are written and keep their values over runs. An input that no
-  // kernel reads is accepted. Errors: invalid_argument for a tensor of another type or size.
-  Result<void> write(ir::ValueId input, const eval::Tensor& tensor);
+  Result<void> write(ir::ValueId input, const eval::Tensor& tensor) override;
+  Result<void> run_once() override;
 
   struct Times {
     Nanoseconds thread{};  // CPU time of the calling thread
@@ -60,8 +60,7 @@ class Program {
   // launches, which adds to each time.
   void run(std::span<Nanoseconds> launches);
 
-  // An output of the last run. Errors: unsupported for an output that the program does not compute.
-  Result<eval::Tensor> read(std::size_t output) const;
+  Result<eval::Tensor> read(std::size_t output) const override;
 
   // The implementation of launch k: "brgconv:avx512_core", "loop".
   std::string_view implementation(std::size_t launch) const { return kernels_[launch]->implementation(); }

@@ -40,6 +40,8 @@ class GpuDevice final : public Device {
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
   bool has_attention(const ops::KernelSpec& spec) const override { return attention_of(spec).has_value(); }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;
+  std::shared_ptr<GraphRunner> graph_runner() override;
+  std::uint64_t peak_bytes() const override { return gpu_.peak_bytes(); }
   // Interference is measured by the cycle time, read before and after timing: a kernel timed while the clock
   // was lower than its maximum is timed again.
   Nanoseconds fastest_calibration() const override { return shortest_cycle_; }

@@ -182,4 +182,15 @@ Result<RunTimes> GpuExecutor::run(ProgramId id, std::size_t sizes, int repeats) 
   return RunTimes{time, std::nullopt};
 }
 
+Result<void> GpuProgram::run_once() {
+  XFLOW_CHECK(run());
+  return {};
+}
+
+Result<GpuProgram> GpuRunner::build(ir::Arena& arena, const SizedPlan& plan, double /*most_bytes*/) {
+  return GpuProgram::build(device(), arena, *plan.plan, plan.sizes);
+}
+
+std::shared_ptr<GraphRunner> GpuDevice::graph_runner() { return std::make_shared<GpuRunner>(*this); }
+
 }  // namespace xflow::cost::gpu

@@ -11,25 +11,26 @@
 
 #include "src/devices/gpu/gpu_device.h"
 #include "src/eval/tensor.h"
+#include "src/runtime/graph_runner.h"
 #include "src/runtime/plan.h"
 #include "src/runtime/program_executor.h"
 
 namespace xflow::cost::gpu {
 
 // Used by one thread; the device must outlive it.
-class GpuProgram {
+class GpuProgram final : public GraphProgram {
  public:
   // Builds the program from a plan of a graph in `arena`, made at `sizes` from a kernel cover by this device.
   // Errors: limit if the device has too little memory, unsupported if a timed kernel cannot be built, those
   // of reading constants.
   static Result<GpuProgram> build(GpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes);
 
-  const Plan& plan() const { return plan_; }
+  const Plan& plan() const override { return plan_; }
   std::size_t memory_bytes() const { return bytes_; }
 
-  // See cpu::Program.
-  Result<void> write(ir::ValueId input, const eval::Tensor& tensor);
-  Result<eval::Tensor> read(std::size_t output) const;
+  Result<void> write(ir::ValueId input, const eval::Tensor& tensor) override;
+  Result<void> run_once() override;
+  Result<eval::Tensor> read(std::size_t output) const override;
 
   // Runs `repeats` times in a row. Returns the time of one run.
   Result<Nanoseconds> run(int repeats = 1);
@@ -58,6 +59,16 @@ class GpuExecutor final : public ProgramExecutor<GpuDevice, GpuProgram> {
 
   Clock clock() const override { return Clock::device_time; }
   Result<RunTimes> run(ProgramId id, std::size_t sizes, int repeats) override;
+};
+
+// Runs whole graphs on a GPU, which reports by itself when its memory is full.
+class GpuRunner final : public ProgramRunner<GpuDevice, GpuProgram, GpuExecutor> {
+ public:
+  using ProgramRunner::ProgramRunner;
+  bool is_in_memory() const override { return false; }
+
+ private:
+  Result<GpuProgram> build(ir::Arena& arena, const SizedPlan& plan, double most_bytes) override;
 };
 
 }  // namespace xflow::cost::gpu

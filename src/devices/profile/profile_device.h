@@ -31,6 +31,7 @@ class ProfileDevice final : public Device {
   // The number of measured kernels that the profile contained, and of those that were predicted.
   std::size_t recorded() const { return recorded_; }
   std::size_t modelled() const { return modelled_; }
+  std::optional<Lookups> lookups() const override { return Lookups{recorded_, modelled_}; }
 
  private:
   struct Chosen {  // layouts that the device chose
