@@ -16,7 +16,9 @@
 namespace xflow::api {
 namespace {
 
-constexpr double kStartPatience = 120;  // seconds; a started runner may load a large runtime
+// Seconds. A started runner may load a large runtime.
+constexpr double kStartPatience = 120;
+constexpr double kHurriedPatience = 10;
 
 }  // namespace
 
@@ -32,6 +34,12 @@ cost::Device& DeviceCosts::device() const {
 
 double start_patience(const OptimizeOptions& options, double seconds_left) {
   return std::max(kLeastPatience, std::min({kStartPatience, options.device.max_kernel_time.count(), seconds_left}));
+}
+
+double hurried_patience(const OptimizeOptions& options) { return std::min(options.validation.max_measure_time.count(), kHurriedPatience); }
+
+Error error_of_start(const Error& error) {
+  return {error.code == ErrorCode::limit ? ErrorCode::limit : ErrorCode::unsupported, error.text(), {}};
 }
 
 bool runs_models(const DeviceOptions& options) { return !options.runner.empty() || (options.own != nullptr && options.own->runs_models()); }

@@ -34,6 +34,11 @@ constexpr double kLeastPatience = 1;  // minimum timeout of a runner in seconds,
 
 // The timeout for the first answer of a runner, in seconds.
 double start_patience(const OptimizeOptions& options, double seconds_left);
+// The timeout for each answer of a runner after an interruption, when the user waits for the call to finish,
+// in seconds.
+double hurried_patience(const OptimizeOptions& options);
+// The error of a runner that did not start: limit if it did not answer in time, unsupported otherwise.
+Error error_of_start(const Error& error);
 
 // Whether whole ONNX models are run by the options' runner or by a device of the caller.
 bool runs_models(const DeviceOptions& options);
@@ -45,7 +50,7 @@ struct DeviceCosts {
   // Opens the device with the kind that the options name (device_kind.h). `bytes_of_run`: the memory
   // footprint of the graph to run; it decides the cache state in which kernels are timed, and is called only
   // if that depends on it. `seconds_left`: upper bound for starting a runner. Errors: unsupported for an
-  // unknown device and for a runner that cannot be started; those of reading a profile.
+  // unknown device; error_of_start; those of reading a profile.
   Result<void> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run,
                     double seconds_left = std::numeric_limits<double>::infinity());
   cost::Device& device() const;

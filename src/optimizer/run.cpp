@@ -152,7 +152,9 @@ class Optimization {
     // Costs are computed at the first choice of sizes.
     r.options.input.shapes = r.model->runs().shapes[0];
     if (is_elsewhere(r.options)) r.options.validation.gate = false;
-    if (r.options.validation.gate && runs_models(r.options.device)) XFLOW_CHECK(r.model->open_runner(r.options, limits_));
+    if (r.options.validation.gate && runs_models(r.options.device)) {
+      if (const auto opened = r.model->open_runner(r.options, limits_); !opened) return without_device(opened.error());
+    }
     r.problem.emplace(r.model->problem());
     r.problem->session = &context_.session;
     return following();
@@ -166,9 +168,24 @@ class Optimization {
     XFLOW_CHECK(choose_sizes());
     XFLOW_TRY(const bool has_rules, load_rules());
     if (!has_rules) return at(Stage::gate);
-    XFLOW_TRY(r.costs, context_.session.open(r.options, bytes_of_run(), limits_.seconds_left()));
+    const auto opened = context_.session.open(r.options, bytes_of_run(), limits_.seconds_left());
+    if (!opened) return without_device(opened.error());
+    r.costs = *opened;
     r.report.device = device_text(r.costs->device().info());
     return following();
+  }
+
+  // Keeps the original if a runner was not waited for because the run had to end.
+  Result<Next> without_device(const Error& error) {
+    XFLOW_CHECK(limits_.check());
+    const auto ended = limits_.ends_search();
+    const bool had_to_end = limits_.is_over() || ended == search::StopReason::cancelled;
+    if (error.code != ErrorCode::limit || !had_to_end) return fail(error);
+    Round& r = *round_;
+    const search::StopReason stop = ended.value_or(search::StopReason::time_limit);
+    r.report.search.stop_reason = search::name(stop);
+    api::keep_original(fmt::format("{}: {}", nothing_found(stop), error.text()), {}, r.report);
+    return at(Stage::write);
   }
 
   Result<void> choose_sizes() {

@@ -289,11 +289,17 @@ Result<void> Process::check_memory() {
               fmt::format("it holds {} MiB of memory, more than the {} MiB that are left", used / kMebibyte, left / kMebibyte));
 }
 
-Result<void> Process::wait_for(int descriptor, short event, double deadline, double seconds) {
+void Process::hurry(Deadline& deadline) const {
+  const double end = now() + hurried_seconds_;
+  if (end < deadline.time && hurry_ && hurry_()) deadline = {end, hurried_seconds_, true};
+}
+
+Result<void> Process::wait_for(int descriptor, short event, Deadline& deadline) {
   while (true) {
-    const double left = deadline - now();
+    hurry(deadline);
+    const double left = deadline.time - now();
     std::array<pollfd, 2> polled = {pollfd{descriptor, event, 0}, pollfd{pipes_.errors, POLLIN, 0}};
-    const double wait = stop_ || bytes_left_ ? std::min(left, kBetweenLooks) : left;
+    const double wait = stop_ || hurry_ || bytes_left_ ? std::min(left, kBetweenLooks) : left;
     const int ready = poll(polled.data(), polled.size(), static_cast<int>(std::clamp(std::ceil(wait * 1000), 0.0, 1e6)));
     if (ready < 0 && errno != EINTR) return fail(ErrorCode::io, "cannot wait for it: " + reason(errno));
     if (ready > 0 && polled[1].revents != 0) keep_errors();
@@ -303,20 +309,21 @@ Result<void> Process::wait_for(int descriptor, short event, double deadline, dou
       failed_ = true;
       return fail(ErrorCode::limit, "waiting for it was stopped");
     }
-    if (now() < deadline) continue;
+    if (now() < deadline.time) continue;
     failed_ = true;
     keep_errors();
     const std::string said = last_line(errors_);
-    return fail(ErrorCode::limit, fmt::format("it did not answer within {:g} s{}", seconds, said.empty() ? "" : ": " + said));
+    return fail(ErrorCode::limit, fmt::format("it did not answer within {:g} s{}{}", deadline.seconds,
+                                              deadline.hurried ? " of an interruption" : "", said.empty() ? "" : ": " + said));
   }
 }
 
 Result<void> Process::write(std::string_view bytes, double seconds) {
   if (failed_) return fail(ErrorCode::io, "it has ended");
   const WithoutBrokenPipes quiet;
-  const double deadline = now() + seconds;
+  Deadline deadline{now() + seconds, seconds};
   while (!bytes.empty()) {
-    XFLOW_CHECK(wait_for(pipes_.input, POLLOUT, deadline, seconds));
+    XFLOW_CHECK(wait_for(pipes_.input, POLLOUT, deadline));
     const ssize_t count = ::write(pipes_.input, bytes.data(), std::min<std::size_t>(bytes.size(), 1U << 20U));
     if (count > 0) bytes.remove_prefix(static_cast<std::size_t>(count));
     if (count < 0 && errno != EINTR && errno != EAGAIN) return died();
@@ -326,9 +333,9 @@ Result<void> Process::write(std::string_view bytes, double seconds) {
 
 Result<void> Process::read(std::span<char> bytes, double seconds) {
   if (failed_) return fail(ErrorCode::io, "it has ended");
-  const double deadline = now() + seconds;
+  Deadline deadline{now() + seconds, seconds};
   while (!bytes.empty()) {
-    XFLOW_CHECK(wait_for(pipes_.output, POLLIN, deadline, seconds));
+    XFLOW_CHECK(wait_for(pipes_.output, POLLIN, deadline));
     const ssize_t count = ::read(pipes_.output, bytes.data(), bytes.size());
     if (count > 0) bytes = bytes.subspan(static_cast<std::size_t>(count));
     if (count == 0 || (count < 0 && errno != EINTR && errno != EAGAIN)) return died();

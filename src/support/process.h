@@ -36,6 +36,12 @@ class Process final : public Channel {
   // `stop` is called ten times a second while waiting for the child. If it returns true, waiting ends with
   // Error::limit, "waiting for it was stopped". Null: never.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  // `hurry` is called likewise. Once it returns true, the child has `seconds` for the current transfer and for
+  // each later one, if that is less than what the caller gives it. Null: never.
+  void hurry_when(std::function<bool()> hurry, double seconds) {
+    hurry_ = std::move(hurry);
+    hurried_seconds_ = seconds;
+  }
   // `bytes_left` is called twice a second while waiting for the child. If the group holds more bytes of
   // memory than it returns, waiting ends with Error::limit, "it holds 800 MiB of memory, more than the 512
   // MiB that are left". Null: no bound.
@@ -50,11 +56,19 @@ class Process final : public Channel {
     int errors = -1;
   };
 
+  // The end of a transfer.
+  struct Deadline {
+    double time;
+    double seconds;        // from the start of the transfer, or from the time at which hurry_ was first true
+    bool hurried = false;  // whether it is the latter
+  };
+
   explicit Process(pid_t id, Pipes pipes) : id_(id), pipes_(pipes) {}
   void start_guard();
   void end_guard();
   // Waits until `descriptor` is ready. Collects what the child writes to its standard error meanwhile.
-  Result<void> wait_for(int descriptor, short event, double deadline, double seconds);
+  Result<void> wait_for(int descriptor, short event, Deadline& deadline);
+  void hurry(Deadline& deadline) const;
   void keep_errors();
   // Error::limit if the group holds more memory than bound_memory allows.
   Result<void> check_memory();
@@ -68,6 +82,8 @@ class Process final : public Channel {
   std::string errors_;  // the last bytes of the child's standard error
   bool failed_ = false;
   std::function<bool()> stop_;
+  std::function<bool()> hurry_;
+  double hurried_seconds_ = 0;
   std::function<std::uint64_t()> bytes_left_;
   double memory_asked_ = 0;  // time of the last check, in seconds
   pid_t guard_ = 0;          // a process that kills the group when this process is gone

@@ -136,8 +136,9 @@ Result<std::unique_ptr<RunnerGate>> RunnerGate::open(const OptimizeOptions& opti
     return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, std::move(own)));
   }
   auto executor = RunnerExecutor::open({options.device.runner, options.device.threads, start_patience(options, limits.seconds_left()),
-                                        [&limits] { return limits.ends_gate(); }, [&limits] { return limits.bytes_left(); }});
-  if (!executor) return fail(ErrorCode::unsupported, executor.error().text());
+                                        [&limits] { return limits.ends_gate(); }, [&limits] { return limits.bytes_left(); },
+                                        [cancel = options.cancel] { return cancel.is_finishing(); }, hurried_patience(options)});
+  if (!executor) return fail(error_of_start(executor.error()));
   (*executor)->set_patience(std::max(options.validation.max_measure_time.count(), kLeastPatience));
   return std::unique_ptr<RunnerGate>(new RunnerGate(options, runs, limits, *std::move(executor)));
 }
@@ -178,8 +179,7 @@ Acceptance RunnerGate::judge(ir::Arena& arena, const ir::Graph& graph, std::span
   report.run = false;
   report.comparisons.clear();
   limits_.begin_gate();
-  if (limits_.was_interrupted_before_gate())
-    executor_->set_patience(std::min(options_.validation.max_measure_time.count(), kHurriedPatience));
+  if (limits_.was_interrupted_before_gate()) executor_->set_patience(hurried_patience(options_));
   if (sizes_.empty()) {
     auto sizes = add_inputs(arena, graph, inputs, required);
     if (!sizes) return refused(report.reason = "there are no inputs to run it on: " + sizes.error().text());

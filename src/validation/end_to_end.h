@@ -27,9 +27,6 @@ namespace xflow::api {
 
 // The most graphs that are handed to the gate, which judges one after the other.
 constexpr std::size_t kFinalists = 3;
-// Seconds that a runner has for each answer after an interruption, when the user waits for the call to
-// finish.
-constexpr double kHurriedPatience = 10;
 // Selects which elements grow and which shrink (see perturbed).
 constexpr std::uint64_t kPerturbationSeed = 1;
 
@@ -61,7 +58,7 @@ Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>
 class RunnerGate {
  public:
   // Starts the runner, so that a runner that cannot start is an error before any work is done. `runs`: the
-  // inputs and sizes to run on. All arguments must outlive the gate. Errors: unsupported.
+  // inputs and sizes to run on. All arguments must outlive the gate. Errors: error_of_start.
   static Result<std::unique_ptr<RunnerGate>> open(const OptimizeOptions& options, const RunInputs& runs, const RunLimits& limits);
   ~RunnerGate();
   RunnerGate(const RunnerGate&) = delete;

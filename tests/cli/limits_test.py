@@ -155,6 +155,22 @@ class Limits(LimitsTest):
         for number in self.numbers():
             self.wait_for(lambda: not is_running(number))
 
+    def test_a_runner_that_does_not_start_within_the_time_limit_leaves_the_original(self):
+        self.write("m.onnx", transposes())
+        for arguments in [[], ["--no-gate"], ["--device", "cpu", "--costs", ""]]:
+            with self.subTest(arguments):
+                (self.folder / "numbers").unlink(missing_ok=True)
+                process = self.start("m.onnx", "out.onnx", "--time-limit", "1s", "--report", "report.json", *self.silent_runner(), *arguments)
+                _, errors = process.communicate()
+                self.assertEqual(0, process.returncode, errors)
+                report = json.loads((self.folder / "report.json").read_text())
+                self.assertEqual("time limit", report["search"]["stop_reason"])
+                self.assertRegex(report["reason"], r"^nothing cheaper was found before the search stopped \(time limit\): runner '.*': ")
+                self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+                for number in self.numbers():
+                    self.wait_for(lambda: not is_running(number))
+                (self.folder / "out.onnx").unlink()
+
     def test_a_runner_does_not_outlive_the_program(self):
         self.write("m.onnx", transposes())
         for end in [signal.SIGKILL, signal.SIGTERM]:
@@ -440,6 +456,27 @@ class Interruption(LimitsTest):
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("run from end to end, it was interrupted before it was measured to be faster", report["reason"])
         self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+
+    def test_once_before_a_runner_has_started_leaves_the_original(self):
+        """The runner has two seconds from the interruption on, and would have an hour without it."""
+        self.write("m.onnx", transposes())
+        limits = ["--kernel-budget", HOUR, "--time-limit", HOUR, "--measure-budget", "2s", "--costs", ""]
+        for arguments in [[], ["--no-gate"], ["--device", "cpu"]]:
+            with self.subTest(arguments):
+                (self.folder / "numbers").unlink(missing_ok=True)
+                process = self.start("m.onnx", "out.onnx", "--report", "report.json", *limits, *self.silent_runner(), *arguments)
+                numbers = self.numbers()
+                process.send_signal(signal.SIGINT)
+                _, errors = process.communicate()
+                self.assertEqual(0, process.returncode, errors)
+                report = json.loads((self.folder / "report.json").read_text())
+                self.assertEqual("interrupted", report["search"]["stop_reason"])
+                nothing = r"nothing cheaper was found before the search stopped \(interrupted\)"
+                self.assertRegex(report["reason"], f"^{nothing}: runner '.*': it did not answer within 2 s of an interruption$")
+                self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+                for number in numbers:
+                    self.wait_for(lambda: not is_running(number))
+                (self.folder / "out.onnx").unlink()
 
     def slow_rules(self):
         """Rules that are proved one after the other, each in more than a second, together in some minutes."""

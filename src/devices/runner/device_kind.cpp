@@ -16,10 +16,12 @@ Result<void> open_runner(DeviceCosts& costs, const DeviceRequest& request) {
   // If a runner is restarted later, less time is left than this timeout assumes; Device::stop_when ends it
   // then.
   runner_options.runner = {options.device.runner, options.device.threads, start_patience(options, request.seconds_left)};
+  runner_options.runner.hurry = [cancel = options.cancel] { return cancel.is_finishing(); };
+  runner_options.runner.hurried_patience = hurried_patience(options);
   runner_options.max_seconds = options.device.max_kernel_time.count();
   runner_options.patience = std::clamp(options.device.max_kernel_time.count(), kLeastPatience, runner_options.patience);
   auto opened = cost::runner::RunnerDevice::open(runner_options);
-  if (!opened) return fail(ErrorCode::unsupported, opened.error().text());
+  if (!opened) return fail(error_of_start(opened.error()));
   costs.runner = *std::move(opened);
   return {};
 }

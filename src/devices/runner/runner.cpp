@@ -141,6 +141,7 @@ Result<std::unique_ptr<Runner>> Runner::start(const RunnerOptions& options) {
   auto process = Process::start(options.command);
   if (!process) return fail(named(options, process.error()));
   (*process)->stop_when(options.stop);
+  (*process)->hurry_when(options.hurry, options.hurried_patience);
   (*process)->bound_memory(options.bytes_left);
   return over(*std::move(process), options);
 }

@@ -29,6 +29,10 @@ struct RunnerOptions {
   std::function<bool()> stop = {};
   // Called likewise: a runner that holds more bytes of memory is ended with Error::limit. Null: no bound.
   std::function<std::uint64_t()> bytes_left = {};
+  // Called likewise: from the first true on, each answer has `hurried_patience` seconds if that is less than
+  // `patience`. Null: never.
+  std::function<bool()> hurry = {};
+  double hurried_patience = 10;
 };
 
 // A running process. A request that the runner refuses gives Error::unsupported with the runner's message,
