@@ -25,8 +25,10 @@ struct SimplifyOptions {
   // How clean-ups may change floating point results: exact or rounding. With rounding, constants are also folded if
   // that takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution before it.
   Numerics numerics = Numerics::rounding;
-  // Bytes that the model may grow by, as a fraction of its size. Computed constants are stored within this bound.
+  // Bytes that the model may grow by, as a fraction of its size, or max_growth_bytes if that is more. Computed
+  // constants are stored within this bound.
   double max_growth = 0.05;
+  std::uint64_t max_growth_bytes = 0;
   // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. Only rules
   // that leave fewer operations are used (docs/onnx.md, *Clean-ups*).
   std::vector<std::string> rules;

@@ -49,7 +49,7 @@ void add_check(CLI::App& sub, Command& command) {
   sub.add_option("B", arguments->b, "ONNX model to compare with it")->required();
   CLI::Option* inputs = sub.add_option("--inputs", arguments->options.inputs, "input values: .npz, .pb, or a folder of .pb files");
   sub.add_option("--shape", arguments->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all()->excludes(inputs);
-  sub.add_option("--seed", arguments->options.seed, "seed of generated inputs")->capture_default_str()->excludes(inputs);
+  add_seed(sub, arguments->options.seed, "seed of generated inputs")->excludes(inputs);
   sub.add_option("--runs", arguments->options.runs, "number of seeds for each choice of sizes")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))

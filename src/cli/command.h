@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -38,6 +39,9 @@ CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders
 
 // The option --save-as-external-data NAME of a subcommand that writes a model.
 CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name);
+
+// The option --seed of a subcommand.
+CLI::Option* add_seed(CLI::App& sub, std::uint64_t& seed, const char* what);
 
 // Prints a text of several lines, which can hold names from a model. `to_error`: print to standard error,
 // because standard output carries the model.

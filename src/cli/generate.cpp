@@ -99,7 +99,7 @@ void add_generate(CLI::App& sub, Command& command) {
   sub.add_option("--jobs", a->options.jobs, "threads of one process; must be 1 under mpirun")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  sub.add_option("--seed", a->options.seed, "seed of the numbers in fingerprints")->capture_default_str();
+  add_seed(sub, a->options.seed, "seed of the numbers in fingerprints");
   group(sub, "Graphs", {"--ops", "--preset", "--max-ops", "--inputs", "--no-pairs", "--beside", "--seed"});
   group(sub, "Resources", {"--jobs", "--memory"});
   group(sub, "Output", {"--out", "--name"});

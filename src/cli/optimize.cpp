@@ -17,9 +17,9 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/cli/growth_text.h"
 #include "src/cli/interrupt.h"
 #include "src/cli/option_names.h"
-#include "src/cli/size_text.h"
 
 namespace xflow::cli {
 namespace {
@@ -86,26 +86,6 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
   return {};
 }
 
-// "5%", "0.05", "64KiB", or two of them with a comma: what is not named is 0.
-Result<void> read_growth(std::string_view text, OptimizeOptions& options) {
-  options.search.max_growth = 0;
-  options.search.max_growth_bytes = 0;
-  for (std::string_view rest = text;;) {
-    const std::size_t comma = rest.find(',');
-    const std::string_view part = rest.substr(0, comma);
-    const bool percent = !part.empty() && part.back() == '%';
-    if (const auto value = number(percent ? part.substr(0, part.size() - 1) : part)) {
-      options.search.max_growth = percent ? *value / 100 : *value;
-    } else if (const auto bytes = size_of(part)) {
-      options.search.max_growth_bytes = *bytes;
-    } else {
-      return bad(fmt::format("growth '{}' is not of the form 5%, 0.05, 64KiB or 5%,64KiB", text));
-    }
-    if (comma == std::string_view::npos) return {};
-    rest = rest.substr(comma + 1);
-  }
-}
-
 // The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty without
 // a home.
 std::string default_database() {
@@ -141,7 +121,10 @@ Result<void> prepare(OptimizeArguments& a) {
   if (a.gap != "auto") a.options.search.gap = a.gap == "on";
   a.options.validation.gate = !a.no_gate;
   a.options.output.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
-  return read_growth(a.max_growth, a.options);
+  XFLOW_TRY(const Growth growth, read_growth(a.max_growth));
+  a.options.search.max_growth = growth.share;
+  a.options.search.max_growth_bytes = growth.bytes;
+  return {};
 }
 
 // Makes malloc return large tensors to the system when they are freed. Otherwise the memory that it keeps

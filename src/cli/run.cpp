@@ -1,10 +1,13 @@
 // The command line: subcommands, messages, exit codes.
 #include "src/cli/run.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <system_error>
@@ -71,6 +74,17 @@ CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name) {
 
 void group(CLI::App& sub, const char* heading, std::initializer_list<const char*> options) {
   for (const char* option : options) sub.get_option(option)->group(heading);
+}
+
+CLI::Option* add_seed(CLI::App& sub, std::uint64_t& seed, const char* what) {
+  // The conversion of CLI11 wraps negative numbers and cuts large ones.
+  const auto refused = [](const std::string& text) -> std::string {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error == std::errc() && end == text.data() + text.size()) return {};
+    return fmt::format("'{}' is not a whole number from 0 to {}", text, UINT64_MAX);
+  };
+  return sub.add_option("--seed", seed, what)->capture_default_str()->check(refused);
 }
 
 std::string examples(std::initializer_list<const char*> lines) {

@@ -7,6 +7,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/cli/growth_text.h"
 #include "src/cli/interrupt.h"
 
 namespace xflow::cli {
@@ -18,6 +19,7 @@ struct SimplifyArguments {
   std::string report;
   std::string time_limit;
   std::string numerics = "rounding";
+  std::string max_growth = "5%";
   SimplifyOptions options;
 };
 
@@ -25,6 +27,10 @@ ExitCode run(SimplifyArguments& a) {
   const auto numerics = parse_numerics(a.numerics);
   if (!numerics) return report(numerics.error());
   a.options.numerics = *numerics;
+  const auto growth = read_growth(a.max_growth);
+  if (!growth) return report(growth.error());
+  a.options.max_growth = growth->share;
+  a.options.max_growth_bytes = growth->bytes;
   if (!a.time_limit.empty()) {
     a.options.time_limit = read_duration(a.time_limit);
     if (!a.options.time_limit)
@@ -53,9 +59,7 @@ void add_simplify(CLI::App& sub, Command& command) {
   sub.add_option("--numbers", a->numerics, "allowed changes in floating point: exact or rounding")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding"}));
-  sub.add_option("--max-growth", a->options.max_growth, "growth of the constants: 0.05")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  sub.add_option("--max-growth", a->max_growth, "growth of the model by stored constants: 5%, 64KiB, or both")->capture_default_str();
   sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   sub.add_option("--time-limit", a->time_limit, "time limit: 300s, 500ms, 5m");

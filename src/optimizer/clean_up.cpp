@@ -51,8 +51,9 @@ class GraphCleanUp {
       return known != folded_.end() ? known->second
                                     : folded_.emplace(value, eval::fold(task_.arena, value, task_.options.evaluation)).first->second;
     };
-    onnx_io::add_folded_constants(task.document, task.model, task.arena, fold_,
-                                  {task.options.max_growth, task.options.exact, task.options.evaluation.stop}, folds_);
+    onnx_io::add_folded_constants(
+        task.document, task.model, task.arena, fold_,
+        {task.options.max_growth, task.options.max_growth_bytes, task.options.exact, task.options.evaluation.stop}, folds_);
   }
 
   // Adds the edit of the graph and its counts to `result`, if the clean-ups changed the graph. A graph whose

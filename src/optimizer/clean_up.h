@@ -20,10 +20,11 @@ namespace xflow::api {
 std::vector<std::string> opaque_nodes(const onnx_io::Document& document, const onnx_io::LiftedModel& model);
 
 struct CleanUpOptions {
-  const rules::VerifiedRules& rules;  // clean-ups only (search::is_clean_up)
-  bool exact = false;                 // true: no bit of a floating-point result may change
-  double max_growth = 0.05;           // allowed growth of the bytes of each graph, as a fraction
-  eval::Options evaluation = {};      // of constants; `stop` ends the whole clean-up
+  const rules::VerifiedRules& rules;   // clean-ups only (search::is_clean_up)
+  bool exact = false;                  // true: no bit of a floating-point result may change
+  double max_growth = 0.05;            // allowed growth of the bytes of each graph, as a fraction
+  std::uint64_t max_growth_bytes = 0;  // or in bytes, if that is more
+  eval::Options evaluation = {};       // of constants; `stop` ends the whole clean-up
 };
 
 struct CleanedUp {

@@ -113,7 +113,8 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
   const bool is_over = !decided && decided.error().code == ErrorCode::limit && limits.ends_clean_ups();
   if (!decided && !is_over) return fail(decided.error());
   const rules::VerifiedRules rules = decided ? *std::move(decided) : rules::VerifiedRules(std::span<const rules::RuleHash>());
-  const CleanUpOptions how{rules, options.numerics == Numerics::exact, options.max_growth, within_clean_ups(limits)};
+  const CleanUpOptions how{rules, options.numerics == Numerics::exact, options.max_growth, options.max_growth_bytes,
+                           within_clean_ups(limits)};
 
   Simplified result;
   SimplifyReport& report = result.report;
@@ -171,6 +172,7 @@ SimplifyOptions simplify_options(const OptimizeOptions& options) {
   SimplifyOptions simplify;
   simplify.numerics = options.search.numerics == Numerics::exact ? Numerics::exact : Numerics::rounding;
   simplify.max_growth = options.search.max_growth;
+  simplify.max_growth_bytes = options.search.max_growth_bytes;
   simplify.rules = options.search.rules;
   simplify.skip_rules = options.search.skip_rules;
   simplify.rule_text = options.search.rule_text;

@@ -94,7 +94,14 @@ class WrongCommandLines(ProgramTest):
         for budget in ["", "30", "s", "30h", "-3s", "1e", "30s,x", "99999999999999999999states"]:
             part = budget.split(",")[-1]
             self.fail_with(64, f"budget '{part}' is not of the form 30s, 500ms, 2m or 5000states", *optimize, "--budget", budget)
-        self.fail_with(64, "growth 'much' is not of the form 5%, 0.05, 64KiB or 5%,64KiB", *optimize, "--max-growth", "much")
+        simplify = ["simplify", "m.onnx", "out.onnx"]
+        for growth in ["much", "nan", "inf", "-1", "5%%", "5%,", "64kib", "5%,64KiB,much"]:
+            for command in [optimize, simplify]:
+                self.fail_with(64, f"growth '{growth}' is not of the form 5%, 0.05, 64KiB or 5%,64KiB", *command, f"--max-growth={growth}")
+        for seed in ["abc", "1.5", "-1", "7x", "18446744073709551616", "99999999999999999999999"]:
+            for command in [["check", "m.onnx", "m.onnx"], ["generate", "--preset", "transformer", "--out", "rules"]]:
+                message = f"--seed: '{seed}' is not a whole number from 0 to 18446744073709551615 (see 'xflow {command[0]} --help')"
+                self.fail_with(64, message, *command, f"--seed={seed}")
         self.fail_with(64, "there is no rule 'no-such-rule' to skip", *optimize, "--skip", "no-such-rule")
         self.fail_with(64, "no shipped rule 'no-such-rule'", "show", "no-such-rule")
 

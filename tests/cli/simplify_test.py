@@ -200,6 +200,9 @@ class SimplifyTest(ProgramTest):
         model = model_of(nodes, [float_info("x", [100, 100])], [float_info("y", [100, 100])], [shape])
         self.assertEqual(["ConstantOfShape", "Add"], self.types(self.simplify(model)))
         self.assertEqual(["Add"], self.types(self.simplify(model, "--max-growth", "1000")))
+        for growth, types in [("5%", ["ConstantOfShape", "Add"]), ("38KiB", ["ConstantOfShape", "Add"]), ("40KiB", ["Add"]), ("5%,40KiB", ["Add"])]:
+            with self.subTest(growth):
+                self.assertEqual(types, self.types(self.simplify(model, "--max-growth", growth)))
 
     def test_a_model_without_clean_ups_is_copied(self):
         self.write("in.onnx", program.relu())

@@ -23,7 +23,8 @@ class ConstantFolder {
   void run() {
     find_candidates();
     if (sizes_.empty()) return;
-    const double most = static_cast<double>(bytes_of_document()) * (1 + limits_.max_growth);
+    const auto bytes = static_cast<double>(bytes_of_document());
+    const double most = bytes + std::max(bytes * limits_.max_growth, static_cast<double>(limits_.max_growth_bytes));
     while (true) {
       const Choice choice = best_choice(most);
       bool all = true;

@@ -15,6 +15,7 @@ struct FoldLimits {
   // The most that the graph may grow, nodes and stored constants together, as a fraction of its size in
   // bytes. If storing all constants exceeds this, the largest ones stay computed.
   double max_growth = 0.05;
+  std::uint64_t max_growth_bytes = 0;  // or in bytes, if that is more
   // Floating-point constants stay computed unless their nodes only move data, because an initializer is not
   // computed by the runtime.
   bool exact = false;
