@@ -16,4 +16,8 @@ XFLOW_API std::string printable(std::string_view text);
 // The same for a text of several lines. Line ends stay.
 XFLOW_API std::string printable_lines(std::string_view text);
 
+// Returns JSON with the same meaning in which the characters that printable() escapes are written as \uXXXX. `json`
+// must be valid.
+XFLOW_API std::string printable_json(std::string_view json);
+
 }  // namespace xflow

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <xflow/rules.h>
+#include <xflow/text.h>
 
 #include <cstdio>
 #include <memory>
@@ -35,7 +36,7 @@ ExitCode list(const ListArguments& a) {
                              {"place", r.place},
                              {"hash", r.hash}});
   }
-  if (a.json) print(json.dump(2) + "\n");
+  if (a.json) print(printable_json(json.dump(2)) + "\n");
   return ExitCode::done;
 }
 

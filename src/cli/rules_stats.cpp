@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <xflow/rules.h>
+#include <xflow/text.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -81,7 +82,7 @@ ExitCode stats(const StatsArguments& a) {
     json["rules"] = selected->rules.size();
     for (const StatsTable& t : all)
       for (const auto& [name, count] : t.rows) json[t.key][name] = count;
-    print(json.dump(2) + "\n");
+    print(printable_json(json.dump(2)) + "\n");
     return ExitCode::done;
   }
   print(fmt::format("{} rules\n", selected->rules.size()));

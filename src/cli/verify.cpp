@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <xflow/text.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -102,7 +103,7 @@ ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
     if (d.counterexample) print(fmt::format("    replay: {}\n", d.counterexample->text));
   }
   json["summary"] = summary(*decided);
-  print((a.json ? json.dump(2) : summary(*decided)) + "\n");
+  print((a.json ? printable_json(json.dump(2)) : summary(*decided)) + "\n");
   const bool all_proved = std::ranges::all_of(*decided, [](const RuleDecision& d) { return d.verdict == Verdict::proved; });
   return all_proved ? ExitCode::done : ExitCode::negative;
 }

@@ -347,7 +347,7 @@ std::string OptimizeReport::to_json() const {
                      {"reason", clean_ups.reason}};
   json["seconds"] = time.count();
   // Names in a model can be arbitrary bytes. Invalid UTF-8 becomes a replacement character.
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace xflow

@@ -38,7 +38,7 @@ std::string SimplifyReport::to_json() const {
   json["rules"] = nlohmann::ordered_json::array();
   for (const Count& count : rules) json["rules"].push_back({{"rule", count.rule}, {"applied", count.applied}, {"numbers", count.numbers}});
   json["seconds"] = time.count();
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace xflow

@@ -66,6 +66,23 @@ std::string made_printable(std::string_view text, bool lines) {
 
 }  // namespace
 
+std::string printable_json(std::string_view json) {
+  std::string result;
+  result.reserve(json.size());
+  while (!json.empty()) {
+    const Character character = first_character(json);
+    const std::size_t length = character.length == 0 ? 1 : character.length;
+    // Below 0x20, strings of JSON have escapes already.
+    if (character.length != 0 && character.code >= 0x20 && is_unsafe(character.code)) {
+      result += escaped("\\u%04x", character.code);
+    } else {
+      result += json.substr(0, length);
+    }
+    json.remove_prefix(length);
+  }
+  return result;
+}
+
 std::string printable(std::string_view text) { return made_printable(text, false); }
 std::string printable_lines(std::string_view text) { return made_printable(text, true); }
 

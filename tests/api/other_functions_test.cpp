@@ -176,6 +176,7 @@ TEST(Profile, SaysWhereItCannotBeRead) {
 TEST(Text, IsMadeSafeForTerminals) {
   EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\nb\\x1b[31m");
   EXPECT_EQ(printable_lines("a\nb\x1b"), "a\nb\\x1b");
+  EXPECT_EQ(printable_json("[\n\"\x7f\"]"), "[\n\"\\u007f\"]");
 }
 
 TEST(Errors, OfExceptionsAreSentences) {

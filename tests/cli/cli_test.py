@@ -106,6 +106,42 @@ class WrongCommandLines(ProgramTest):
         self.fail_with(64, "no shipped rule 'no-such-rule'", "show", "no-such-rule")
 
 
+class ReportsAsJson(ProgramTest):
+    """Terminals obey some characters, and names of a model are in reports."""
+
+    UNSAFE = "".join(map(chr, [0x1B, 0x7F, 0x80, 0x85, 0x9B, 0x9F, 0x200E, 0x200F, 0x202A, 0x202E, 0x2066, 0x2069]))
+
+    def test_escape_characters_that_terminals_obey(self):
+        name = f"x{self.UNSAFE}\u00e4"
+        nodes = [helper.make_node("Relu", [name], ["a"]), helper.make_node("Foo", ["a"], ["y"], domain=f"com.{name}")]
+        model = model_of(nodes, [float_info(name, [2, 3])], [float_info("y", [2, 3])])
+        model.opset_import.append(helper.make_opsetid(f"com.{name}", 1))
+        self.write("m.onnx", model)
+        for command in ["optimize", "simplify"]:
+            more = ["--budget", "10states", "--no-gate"] if command == "optimize" else []
+            for report in ["report.json", "/dev/stdout"]:
+                with self.subTest(command, report=report):
+                    text = self.succeed(command, "m.onnx", "out.onnx", "--report", report, *more)
+                    if report != "/dev/stdout":
+                        text = (self.folder / report).read_text()
+                    self.assertEqual("", "".join(c for c in self.UNSAFE if c in text))
+                    json_text = text[text.index("{\n") : text.rindex("}") + 1]
+                    self.assertIn(name, "".join(strings_of(json.loads(json_text))))
+                    self.assertIn("\u00e4", json_text)
+
+
+def strings_of(value):
+    """All strings of a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, of_key in value.items():
+            yield from strings_of([key, of_key])
+    elif isinstance(value, list):
+        for one in value:
+            yield from strings_of(one)
+
+
 class UnreadableModels(ProgramTest):
     def each(self, name, message):
         self.write("out.onnx", "what was there")

@@ -33,5 +33,10 @@ TEST(Printable, EscapesBytesThatAreNotUtf8) {
 
 TEST(Printable, KeepsEndsOfLinesOfTexts) { EXPECT_EQ(printable_lines("a\n\x1b\nb\n"), "a\n\\x1b\nb\n"); }
 
+TEST(Printable, KeepsWhatJsonMeans) {
+  EXPECT_EQ(printable_json("{\n \"a\\n\": \"\x7f\xc2\x85\xe2\x80\xae\"\n}"), "{\n \"a\\n\": \"\\u007f\\u0085\\u202e\"\n}");
+  EXPECT_EQ(printable_json("\"\xc3\xa4\xf0\x9f\x8c\x8a\""), "\"\xc3\xa4\xf0\x9f\x8c\x8a\"") << "letters stay";
+}
+
 }  // namespace
 }  // namespace xflow::onnx_io
