@@ -144,9 +144,7 @@ Acceptance judge_smaller(const Document& shipped, const Files& files, const Simp
 Result<void> clean_up_result(const Document& document, const Files& files, const OptimizeOptions& options, const RunContext& run,
                              Optimized& best) {
   const RunLimits& limits = run.limits;
-  constexpr std::size_t kMostNodes = 2000;  // limit of clean-ups whose only use is a line in the report
-  if (options.output.accept == Accept::faster && document.nodes().size() > kMostNodes) return {};
-  if (const Acceptance goes_on = limits.may_continue(); !goes_on) return fail(ErrorCode::limit, goes_on.reason);
+  if (limits.ends_clean_ups()) return fail(ErrorCode::limit, limits.may_continue().reason);
   std::unique_ptr<const Document> written;
   if (best.lowered) {
     if (document.bytes().size() > most_bytes_of_copies(limits)) return {};

@@ -33,6 +33,14 @@ class AcceptTest(ProgramTest):
         self.assertEqual({"nodes": 3, "nodes_before": 4, "bytes": 8, "written": False, "reason": ""}, report["smaller"])
         self.assertEqual((self.folder / "in.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
 
+    def test_the_default_says_so_for_large_models(self):
+        nodes = [helper.make_node(["Sin", "Cos"][k % 2], [f"v{k}"], [f"v{k + 1}"]) for k in range(2500)]
+        nodes.append(helper.make_node("Constant", [], ["two"], value=numpy_helper.from_array(numpy.float32(2), "two")))
+        nodes.append(helper.make_node("Add", ["v2500", "two"], ["y"]))
+        self.write("in.onnx", model_of(nodes, [float_info("v0", [2])], [float_info("y", [2])]))
+        text = self.succeed("optimize", "in.onnx", "out.onnx", "--budget", "10states", "--no-gate")
+        self.assertIn("\nclean-ups   could remove 1 of 2502 nodes ", text)
+
     def test_smaller_is_written_where_nothing_is_slower(self):
         for more in [[], ["--no-gate"]]:
             text, report = self.optimize_constants("--accept", "smaller", *more)
