@@ -46,6 +46,10 @@ struct CheckReport {
     double error = 0;    // largest absolute difference of elements that are finite in both
     double allowed = 0;  // largest `error` that is accepted
     std::string inputs;  // label of the inputs of that run; empty if the output was not compared
+    // The compared elements of that run, and all elements of the output. Fewer are compared only if whole models
+    // take more than a check may (docs/eval.md, *Limits of a comparison*).
+    std::uint64_t checked_values = 0;
+    std::uint64_t values = 0;
   };
   bool equal = false;
   std::vector<std::string> runs;     // labels of the inputs that were run

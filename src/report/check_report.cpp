@@ -12,8 +12,10 @@ std::string CheckReport::to_text() const {
   for (const std::string& reason : skipped) text += fmt::format("skipped  {}\n", onnx_io::printable(reason));
   for (const Output& output : outputs) {
     if (output.inputs.empty()) continue;
-    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}\n", onnx_io::printable(output.name), output.type, output.error,
-                        output.allowed, output.agrees ? "agrees" : "differs");
+    const std::string share =
+        output.checked_values < output.values ? fmt::format("checked {} of {} values  ", output.checked_values, output.values) : "";
+    text += fmt::format("output   {}: {}  error {:.3g}  bound {:.3g}  {}{}\n", onnx_io::printable(output.name), output.type, output.error,
+                        output.allowed, share, output.agrees ? "agrees" : "differs");
   }
   if (equal)
     return text + fmt::format("equal: {} output{} on {} set{} of inputs\n", outputs.size(), plural(outputs.size()), runs.size(),

@@ -11,6 +11,7 @@
 #include "src/eval/compare.h"
 #include "src/support/acceptance.h"
 #include "src/validation/check_inputs.h"
+#include "src/validation/check_sample.h"
 #include "src/validation/deadline.h"
 #include "src/validation/models_in_runner.h"
 #include "src/validation/runnable.h"
@@ -22,6 +23,13 @@ namespace {
 eval::Tolerance tolerance_in_runner(const eval::Tensor& tensor) {
   const bool half = tensor.data_type == ir::DataType::float16 || tensor.data_type == ir::DataType::bfloat16;
   return {4, half ? 5e-2 : 1e-3};
+}
+
+// "float32[2,3]"
+std::string type_text(ir::DataType type, const eval::Sample& sample) {
+  std::vector<std::int64_t> dims;
+  for (const eval::Positions& positions : sample) dims.push_back(positions.size);
+  return fmt::format("{}[{}]", ir::name(type), fmt::join(dims, ","));
 }
 
 class Check {
@@ -159,7 +167,9 @@ class Check {
     };
   }
 
-  Result<std::vector<eval::Tensor>> in_double(const InputSet& set, std::size_t run, std::size_t total) const {
+  // Chooses the elements to compare, too.
+  Result<std::vector<eval::Tensor>> in_double(const InputSet& set, std::size_t run, std::size_t total) {
+    samples_.clear();
     Result<std::vector<eval::Tensor>> reference = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
       XFLOW_CHECK(runner_->take(set));
@@ -168,7 +178,8 @@ class Check {
     } else if (const auto fits = a_.accepts(set); !fits) {
       reference = fail(fits.error());
     } else {
-      reference = a_.run(set, eval::Number::float64, progress("A in double", run, total));
+      samples_ = choose_samples(a_, b_, set);
+      reference = a_.run(set, eval::Number::float64, samples_, progress("A in double", run, total));
     }
     if (!reference) {
       Error error = std::move(reference).error();
@@ -182,8 +193,9 @@ class Check {
   // Errors: unsupported if B has a node that cannot be executed. Any other failure of B alone is a
   // difference.
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
-    XFLOW_TRY(const std::vector<eval::Tensor> own,
-              runner_ != nullptr ? runner_->run(0, true) : a_.run(set, eval::Number::float32, progress("A in float", run, total)));
+    XFLOW_TRY(const std::vector<eval::Tensor> own, runner_ != nullptr
+                                                       ? runner_->run(0, true)
+                                                       : a_.run(set, eval::Number::float32, samples_, progress("A in float", run, total)));
     Result<std::vector<eval::Tensor>> actual = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
       progress("B in the runner", run, total)();
@@ -191,7 +203,7 @@ class Check {
     } else if (const auto fits = b_.accepts(set); !fits) {
       actual = fail(fits.error());
     } else {
-      actual = b_.run(set, eval::Number::float32, progress("B in float", run, total));
+      actual = b_.run(set, eval::Number::float32, samples_, progress("B in float", run, total));
     }
     if (!actual && deadline_.is_over()) return fail(actual.error());
     ++compared_;
@@ -201,14 +213,21 @@ class Check {
       return {};
     }
     for (std::size_t k = 0; k < reference.size(); ++k) {
-      const eval::Comparison comparison =
+      eval::Comparison comparison =
           eval::compare(reference[k], own[k], (*actual)[k], runner_ != nullptr ? tolerance_in_runner(reference[k]) : eval::Tolerance{});
       CheckReport::Output& output = report_.outputs[k];
       const eval::Comparison& before = worst_[k];
       const bool worse = output.inputs.empty() || (before.agrees && !comparison.agrees) ||
                          (before.agrees == comparison.agrees && comparison.severity() > before.severity());
       if (!worse) continue;
-      output.type = eval::type_text(reference[k]);
+      eval::SampledTensor compared{{reference[k].data_type, reference[k].dims, {}}, eval::whole(reference[k].dims)};
+      if (!samples_.empty()) compared.sample = samples_[k];
+      if (!comparison.agrees && !compared.all())
+        comparison.reason +=
+            fmt::format(" of the elements that were checked, [{}] of all", fmt::join(compared.index_of(comparison.worst), ","));
+      output.type = type_text(reference[k].data_type, compared.sample);
+      output.checked_values = eval::count_of(compared.sample);
+      output.values = eval::size_of(compared.sample);
       worst_[k] = comparison;
       output.inputs = set.label;
     }
@@ -222,6 +241,7 @@ class Check {
   std::size_t wanted_ = 1;    // sets of inputs
   std::size_t compared_ = 0;  // compared sets, and sets that A refuses
   ModelsInRunner* runner_;
+  std::vector<eval::Sample> samples_;  // of the outputs for the current inputs; empty: all elements
   CheckReport report_;
   Acceptance equal_;                     // refused with the difference
   std::vector<eval::Comparison> worst_;  // over all runs, by output

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_map>
 #include <utility>
 
@@ -10,6 +11,27 @@ namespace xflow::api {
 using onnx_io::DeclaredType;
 using onnx_io::Document;
 using onnx_io::GraphId;
+
+namespace {
+
+// Bound tensors as those of a sampled evaluation.
+class Known {
+ public:
+  explicit Known(const eval::Bindings& bindings) {
+    for (const auto& [value, tensor] : bindings) tensors_.emplace(value, eval::SampledTensor::of(tensor));
+  }
+  eval::SampledEvaluation::Lookup lookup() const {
+    return [this](ir::ValueId value) -> const eval::SampledTensor* {
+      const auto at = tensors_.find(value);
+      return at == tensors_.end() ? nullptr : &at->second;
+    };
+  }
+
+ private:
+  eval::SampledBindings tensors_;
+};
+
+}  // namespace
 
 Result<std::unique_ptr<Runnable>> Runnable::open(const std::string& path, const CheckOptions& options, const Deadline& deadline) {
   XFLOW_TRY(Document document, Document::open(path, options.allow_external));
@@ -59,20 +81,91 @@ Result<void> Runnable::accepts(const InputSet& set) {
   return take_sizes(arena_, graph_, sizes);
 }
 
-Result<std::vector<eval::Tensor>> Runnable::run(const InputSet& set, eval::Number number, const std::function<void()>& progress) {
+eval::Bindings Runnable::bindings(const InputSet& set) const {
   eval::Bindings bindings = defaults_;
   for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
     const auto given = set.tensors.find(std::string(lifted_.input_names[k]));
     if (given != set.tensors.end()) bindings.insert_or_assign(lifted_.inputs[k], given->second);
   }
+  return bindings;
+}
+
+eval::Options Runnable::options() const {
   eval::Options options;
-  options.number = number;
   options.name_of = [this](const ir::Node& node) { return name_of(node); };
+  options.stop = [this] { return deadline_.is_over(); };
+  return options;
+}
+
+Result<eval::Options> Runnable::sized_options(const eval::Bindings& bindings) const {
+  eval::Options options = this->options();
+  for (const auto& [value, tensor] : bindings)
+    XFLOW_CHECK(eval::bind_shape(arena_.symbols(), arena_.type(value), tensor.dims, options.symbols));
+  return options;
+}
+
+Result<std::vector<eval::Tensor>> Runnable::run(const InputSet& set, eval::Number number, std::span<const eval::Sample> samples,
+                                                const std::function<void()>& progress) {
+  const eval::Bindings given = bindings(set);
+  eval::Options options = this->options();
+  if (!samples.empty()) {
+    XFLOW_TRY(options, sized_options(given));
+  }
+  options.number = number;
   options.stop = [&] {
     progress();
     return deadline_.is_over();
   };
-  return eval::evaluate(arena_, graph_, bindings, options);
+  if (samples.empty()) return eval::evaluate(arena_, graph_, given, options);
+  const Known known(given);
+  eval::SampledEvaluation evaluation(arena_, options);
+  std::vector<eval::Tensor> outputs;
+  for (std::size_t k = 0; k < samples.size(); ++k) {
+    XFLOW_TRY(const auto plan, evaluation.plan(graph_.outputs[k], samples[k], known.lookup()));
+    XFLOW_TRY(eval::SampledTensor output, evaluation.run(plan, known.lookup()));
+    outputs.push_back(std::move(output.tensor));
+  }
+  return outputs;
+}
+
+Result<std::vector<std::vector<std::int64_t>>> Runnable::output_dims(const InputSet& set) {
+  XFLOW_TRY(const eval::Options options, sized_options(bindings(set)));
+  const eval::SampledEvaluation evaluation(arena_, options);
+  std::vector<std::vector<std::int64_t>> dims;
+  for (const ir::ValueId output : graph_.outputs) {
+    XFLOW_TRY(dims.emplace_back(), evaluation.dims_of(output));
+  }
+  return dims;
+}
+
+Result<RunBounds> Runnable::needs(const InputSet& set) {
+  const eval::Bindings given = bindings(set);
+  XFLOW_TRY(const eval::Options options, sized_options(given));
+  eval::SampledEvaluation evaluation(arena_, options);
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  RunBounds needs{0, 0};
+  for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
+    const ir::Node& node = arena_.node(id);
+    if (node.kind != ir::NodeKind::operation) continue;
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+      if (given.contains({id, k})) continue;
+      XFLOW_TRY(const auto dims, evaluation.dims_of({id, k}));
+      const eval::Sample whole = eval::whole(dims);
+      XFLOW_TRY(const std::uint64_t work, evaluation.work({id, k}, whole));
+      needs.work = std::min(kMost, needs.work + work);
+      needs.elements = std::min(kMost, needs.elements + eval::size_of(whole));
+    }
+  }
+  return needs;
+}
+
+Result<RunBounds> Runnable::needs(const InputSet& set, std::size_t k, const eval::Sample& sample) {
+  const eval::Bindings given = bindings(set);
+  XFLOW_TRY(const eval::Options options, sized_options(given));
+  const eval::SampledTensor none;  // planning reads no elements
+  const auto known = [&](ir::ValueId value) { return given.contains(value) ? &none : nullptr; };
+  XFLOW_TRY(const auto plan, eval::SampledEvaluation(arena_, options).plan(graph_.outputs[k], sample, known));
+  return RunBounds{plan.work, plan.elements};
 }
 
 Result<void> Runnable::set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer) {

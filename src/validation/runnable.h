@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "src/onnx/lift/lift.h"
 #include "src/validation/check_inputs.h"
 #include "src/validation/deadline.h"
+#include "src/validation/original_run.h"
 
 namespace xflow::api {
 
@@ -39,12 +41,24 @@ class Runnable {
   // Error::ill_typed for a tensor that does not have the declared type; unsupported for sizes that an
   // operator refuses.
   Result<void> accepts(const InputSet& set);
-  Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, const std::function<void()>& progress);
+  // The outputs. With `samples`, the chosen elements of each, as a whole run computes them.
+  Result<std::vector<eval::Tensor>> run(const InputSet& set, eval::Number number, std::span<const eval::Sample> samples,
+                                        const std::function<void()>& progress);
+
+  // The sizes of the outputs for inputs that the model accepts.
+  Result<std::vector<std::vector<std::int64_t>>> output_dims(const InputSet& set);
+  // What run() takes: without samples, and for a sample of output `k` by itself.
+  Result<RunBounds> needs(const InputSet& set);
+  Result<RunBounds> needs(const InputSet& set, std::size_t k, const eval::Sample& sample);
 
  private:
   Runnable(onnx_io::Document document, std::string path, const Deadline& deadline)
       : document_(std::move(document)), path_(std::move(path)), deadline_(deadline) {}
 
+  eval::Bindings bindings(const InputSet& set) const;
+  eval::Options options() const;
+  // The same, with the sizes that the bound values determine.
+  Result<eval::Options> sized_options(const eval::Bindings& bindings) const;
   Result<void> set_default(std::string_view name, ir::ValueId value, std::uint32_t initializer);
   Result<void> bind_strings(ir::ValueId value, const onnx_io::TensorView& tensor);
   // Binds constants of strings like inputs, because they are opaque in the graph.

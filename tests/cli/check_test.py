@@ -1,6 +1,8 @@
 """Tests of `xflow check`: check_test.py PROGRAM [unittest arguments]."""
 
+import os
 import pathlib
+import subprocess
 
 import numpy
 import onnx
@@ -78,6 +80,43 @@ class TimeLimit(CheckTest):
         self.write("a.onnx", chain("Relu"))
         message = "time limit 'soon' is not of the form 300s, 500ms or 5m"
         self.fail_with(64, message, "check", "a.onnx", "a.onnx", "--time-limit", "soon")
+
+
+class Sampled(CheckTest):
+    """Models whose values take more than a check may. Their outputs are compared at chosen elements, which are computed exactly."""
+
+    def product(self, last="Tanh", large=(128, 128, 128, 1)):
+        """128^4 elements in each value but the first."""
+        nodes = [
+            helper.make_node("Relu", ["x"], ["a"]),
+            helper.make_node("Mul", ["a", "y"], ["b"]),
+            helper.make_node("Mul", ["b", "b"], ["c"]),
+            helper.make_node(last, ["c"], ["o"]),
+        ]
+        return model_of(nodes, [float_info("x", large), float_info("y", [1, 1, 1, 128])], [float_info("o", [*large[:3], 128])])
+
+    def test_are_equal_to_themselves(self):
+        self.write("a.onnx", self.product())
+        process = subprocess.Popen([program.PROGRAM, "check", "a.onnx", "a.onnx"], cwd=self.folder, stdout=subprocess.PIPE, text=True)
+        lines = process.stdout.read().splitlines()
+        process.stdout.close()
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(0, process.returncode, lines)
+        self.assertRegex(lines[-2], r"\Aoutput   o: float32\[128,128,128,128\]  error \S+  bound \S+  checked \d+ of 268435456 values  agrees\Z")
+        self.assertGreater(int(lines[-2].split("checked ")[1].split()[0]), 1 << 20)
+        self.assertLess(used.ru_maxrss, 1 << 20)  # kB
+
+    def test_differ_where_they_do(self):
+        why = self.different(self.product(), self.product("Sigmoid"))
+        self.assertRegex(why, r"\Aoutput 'o' is .* of the elements that were checked, \[\d+,\d+,\d+,\d+\] of all for x: ")
+
+    def test_is_the_same_in_every_run(self):
+        self.assertEqual(*(self.check(self.product(), self.product()) for _ in range(2)))
+
+    def test_smaller_models_are_compared_as_a_whole(self):
+        lines = self.equal(self.product(large=(64, 32, 32, 1)), self.product(large=(64, 32, 32, 1)))
+        self.assertNotIn("checked", lines[-2])
 
 
 class Equal(CheckTest):
