@@ -4,7 +4,7 @@
 
 WORK keeps the simplified models. MODEL is a name without .onnx; without any, all are tested. Further arguments are handed to
 `xflow simplify`. A model has to keep its interface and metadata, be no larger in nodes, come out the same twice and be left alone by a
-second run.
+second run. It has no more nodes than any simplifier leaves in the table of docs/onnx.md.
 """
 
 import os
@@ -20,6 +20,24 @@ import models_test
 
 def simplify(program, source, output, arguments):
     return subprocess.run([program, "simplify", source, output, *arguments], capture_output=True, text=True)
+
+
+def table():
+    """The numbers of nodes that simplifiers leave, by model."""
+    text = (pathlib.Path(__file__).resolve().parents[2] / "docs/onnx.md").read_text()
+    rows = text.split("### Compared with other simplifiers")[1].split("\n## ")[0].split("\n### ")[0]
+    found = {}
+    for line in rows.splitlines():
+        model, *cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) == 7 and cells[0].isdigit():
+            found[model] = [int(cell) for cell in cells[1:4] if cell.isdigit()]
+    return found
+
+
+def count(graph):
+    """The nodes of a graph, those of its bodies included."""
+    bodies = [a.g for node in graph.node for a in node.attribute if a.type == onnx.AttributeProto.GRAPH]
+    return len(graph.node) + sum(map(count, bodies))
 
 
 def test(program, path, work, arguments):
@@ -39,6 +57,9 @@ def test(program, path, work, arguments):
     summary = f"{len(before.graph.node)} -> {len(after.graph.node)} nodes"
     if len(after.graph.node) > len(before.graph.node):
         problems.append("more nodes")
+    left = table().get(path.stem)
+    if left and not arguments and count(after.graph) > min(left):
+        problems.append(f"{count(after.graph)} nodes where docs/onnx.md has {min(left)}")
     problems += [f"lost or changed: {what}" for what in models_test.lost(before, after)]
     if refused := models_test.valid(after):
         if not models_test.valid(before):
