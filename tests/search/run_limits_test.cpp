@@ -1,8 +1,13 @@
 #include "src/search/run_limits.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <fstream>
 #include <limits>
+#include <string>
 #include <vector>
 
 namespace xflow::api {
@@ -29,10 +34,25 @@ TEST(RunLimits, AreFiveMinutesAndHalfOfTheMachine) {
   EXPECT_FALSE(limits.ends_search());
 }
 
+// Docker and systemd bound memory by control groups. In the tests either the machine or its group is the bound.
+TEST(RunLimits, CountTheMemoryOfTheMachineOrItsControlGroup) {
+  std::vector<std::uint64_t> bounds = {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
+                                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    std::string text;
+    if (std::ifstream file(path); file >> text && text != "max") bounds.push_back(std::stoull(text));
+  }
+  EXPECT_EQ(machine_bytes(), *std::ranges::min_element(bounds));
+}
+
 TEST(RunLimits, AreTenTimesALongerBudget) {
   OptimizeOptions options;
   options.search.max_time = Seconds(100);
   EXPECT_GT(RunLimits(options).seconds_left(), 990);
+  EXPECT_LE(RunLimits(options).seconds_left(), 1000);
+  options.search.max_time = Seconds(29);
+  EXPECT_GT(RunLimits(options).seconds_left(), 290);
+  EXPECT_LE(RunLimits(options).seconds_left(), 300) << "never less than five minutes";
   options.time_limit = Seconds(7);
   EXPECT_LE(RunLimits(options).seconds_left(), 7);
 }
