@@ -204,6 +204,20 @@ class SimplifyTest(ProgramTest):
             with self.subTest(growth):
                 self.assertEqual(types, self.types(self.simplify(model, "--max-growth", growth)))
 
+    def test_a_sum_with_zero_is_dropped_where_nobody_sees_the_sign_of_zero(self):
+        """-0 + 0 is +0: tanh has another result for it, 1 / x too."""
+        zero = numpy_helper.from_array(numpy.float32(0), "zero")
+        for reader, is_dropped in [("Relu", True), ("Sigmoid", True), ("Tanh", False), ("Reciprocal", False)]:
+            with self.subTest(reader):
+                nodes = [helper.make_node("Add", ["x", "zero"], ["a"]), helper.make_node(reader, ["a"], ["y"])]
+                model = model_of(nodes, [float_info("x", [2, 3])], [float_info("y", [2, 3])], [zero])
+                self.assertEqual([reader] if is_dropped else ["Add", reader], self.types(self.simplify(model)))
+        nodes = [helper.make_node("Add", ["x", "zero"], ["a"]), helper.make_node("Clip", ["a", "zero", "six"], ["y"])]
+        six = numpy_helper.from_array(numpy.float32(6), "six")
+        model = model_of(nodes, [float_info("x", [2, 3])], [float_info("y", [2, 3])], [zero, six])
+        self.assertEqual(["Clip"], self.types(self.simplify(model)))
+        self.assertEqual(["Add", "Clip"], self.types(self.simplify(model, "--numbers", "exact")))
+
     def test_a_model_without_clean_ups_is_copied(self):
         self.write("in.onnx", program.relu())
         text = self.succeed("simplify", "in.onnx", "out.onnx")
