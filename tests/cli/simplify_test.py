@@ -212,11 +212,13 @@ class SimplifyTest(ProgramTest):
                 nodes = [helper.make_node("Add", ["x", "zero"], ["a"]), helper.make_node(reader, ["a"], ["y"])]
                 model = model_of(nodes, [float_info("x", [2, 3])], [float_info("y", [2, 3])], [zero])
                 self.assertEqual([reader] if is_dropped else ["Add", reader], self.types(self.simplify(model)))
-        nodes = [helper.make_node("Add", ["x", "zero"], ["a"]), helper.make_node("Clip", ["a", "zero", "six"], ["y"])]
-        six = numpy_helper.from_array(numpy.float32(6), "six")
-        model = model_of(nodes, [float_info("x", [2, 3])], [float_info("y", [2, 3])], [zero, six])
-        self.assertEqual(["Clip"], self.types(self.simplify(model)))
-        self.assertEqual(["Add", "Clip"], self.types(self.simplify(model, "--numbers", "exact")))
+        for least, is_dropped in [(0, True), (-1, False)]:
+            with self.subTest("Clip", least=least):
+                nodes = [helper.make_node("Add", ["x", "zero"], ["a"]), helper.make_node("Clip", ["a", "least", "six"], ["y"])]
+                bounds = [numpy_helper.from_array(numpy.float32(value), name) for name, value in [("least", least), ("six", 6)]]
+                model = model_of(nodes, [float_info("x", [2, 3])], [float_info("y", [2, 3])], [zero, *bounds])
+                self.assertEqual(["Clip"] if is_dropped else ["Add", "Clip"], self.types(self.simplify(model)))
+                self.assertEqual(["Add", "Clip"], self.types(self.simplify(model, "--numbers", "exact")))
 
     def test_a_model_without_clean_ups_is_copied(self):
         self.write("in.onnx", program.relu())
