@@ -18,6 +18,7 @@
 #include "src/optimizer/region_validation.h"
 #include "src/optimizer/remeasured_search.h"
 #include "src/optimizer/rounds.h"
+#include "src/optimizer/search_report.h"
 #include "src/optimizer/shipping.h"
 #include "src/optimizer/stop_device.h"
 #include "src/search/rule_rewriter.h"
@@ -282,16 +283,7 @@ class Optimization {
   }
 
   // A bound is one for the model as it came.
-  bool finds_gap() const { return rounds_ == 1 && round_->options.search.gap.value_or(round_->costs->device().lookups().has_value()); }
-
-  std::optional<GapReport> gap() const {
-    if (rounds_ != 1) return std::nullopt;
-    const std::optional<search::LowerBound>& bound = round_->outcome.bound;
-    if (!finds_gap() && !round_->options.search.gap) return GapReport{"kernels would have to be measured for it (option 'gap')"};
-    if (!finds_gap()) return GapReport{"none was looked for"};
-    if (!bound) return GapReport{"the run ended before the parts were searched"};
-    return GapReport{"", bound->time, bound->parts, bound->open_parts, bound->open_time, bound->states};
-  }
+  bool finds_gap() const { return rounds_ == 1 && looks_for_gap(round_->options.search, round_->costs->device()); }
 
   // Seconds of the search without measuring, whose results serve all models on this machine.
   double search_seconds() const { return limits_.seconds() - round_->cost_model->statistics().measured_seconds; }
@@ -342,20 +334,12 @@ class Optimization {
 
   void report_search() {
     Round& r = *round_;
-    const cost::CostStatistics& kernels = r.cost_model->statistics();
-    r.report.kernels = {kernels.measured,    kernels.known,       kernels.with_interference,
-                        kernels.timed_again, kernels.provisional, Seconds(kernels.measured_seconds),
-                        kernels.samples,     kernels.outliers};
-    r.report.kernels.refused = kernels.refused;
-    r.report.kernels.failed = kernels.failed;
-    r.report.kernels.failure = kernels.failure;
-    r.report.kernels.device_bytes = r.costs->device().peak_bytes();
-    if (const auto found = r.costs->device().lookups()) r.report.kernels = {.recorded = found->recorded, .modelled = found->modelled};
+    r.report.kernels = kernels_of(r.cost_model->statistics(), r.costs->device());
     r.report.predicted = {r.outcome.before, r.outcome.after};
     r.report.search.states = r.outcome.states;
     r.report.search.expanded = r.outcome.expanded;
     r.report.search.stop_reason = search::name(r.outcome.stop);
-    r.report.search.gap = gap();
+    if (rounds_ == 1) r.report.search.gap = gap_of(r.options.search, r.costs->device(), r.outcome.bound);
     std::map<std::string_view, std::string> numbers;
     for (std::size_t k = 0; k < r.rules->size(); ++k) {
       const rules::Rule& rule = r.rules->rule(static_cast<rules::RuleId>(k));

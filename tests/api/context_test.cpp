@@ -78,13 +78,13 @@ TEST(Progress, SaysHowMuchOfThePhaseIsUsedUp) {
 }
 
 TEST(Progress, SaysHowMuchTimeIsLeft) {
-  std::vector<OptimizeProgress> told;
+  std::vector<OptimizeProgress> reported;
   OptimizeOptions options = elsewhere();
   options.time_limit = Seconds(1000);
-  ASSERT_TRUE(optimize(two_transposes(64), options, [&told](const OptimizeProgress& progress) { told.push_back(progress); }));
-  ASSERT_FALSE(told.empty());
+  ASSERT_TRUE(optimize(two_transposes(64), options, [&reported](const OptimizeProgress& progress) { reported.push_back(progress); }));
+  ASSERT_FALSE(reported.empty());
   double before = 1000;
-  for (const OptimizeProgress& one : told) {
+  for (const OptimizeProgress& one : reported) {
     EXPECT_NEAR(one.time_left.count(), 1000 - one.time.count(), 1) << one.to_text();
     EXPECT_LE(one.time_left.count(), before) << one.to_text();
     before = one.time_left.count();

@@ -35,7 +35,7 @@ TEST(RunLimits, AreFiveMinutesAndHalfOfTheMachine) {
 }
 
 // Docker and systemd bound memory by control groups. In the tests either the machine or its group is the bound.
-TEST(RunLimits, CountTheMemoryOfTheMachineOrItsControlGroup) {
+TEST(RunLimits, CountTheMemoryOfTheMachineOrItsCgroup) {
   std::vector<std::uint64_t> bounds = {static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                                        static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE))};
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
