@@ -3,6 +3,7 @@
 
 #include <xflow/error.h>
 #include <xflow/export.h>
+#include <xflow/rules.h>
 #include <xflow/time.h>
 
 #include <cstdint>
@@ -39,11 +40,11 @@ struct RewriteStep {
 // How often a rule or a built-in simplification was used (docs/search.md, *The report*).
 struct RuleCount {
   std::string rule;
-  std::uint64_t matched = 0;   // occurrences found
-  std::uint64_t improved = 0;  // occurrences that saved time when first costed
-  std::uint64_t applied = 0;   // steps on the path to the result
-  // Float class with reasons: "exact", "rounding: re-associates". Empty for built-in simplifications.
-  std::string numbers = {};
+  std::uint64_t matched = 0;                    // occurrences found
+  std::uint64_t improved = 0;                   // occurrences that saved time when first costed
+  std::uint64_t applied = 0;                    // steps on the path to the result
+  std::optional<FloatClass> float_class = {};   // empty for built-in simplifications
+  std::vector<std::string> float_effects = {};  // reasons for the class, as RuleInfo::float_effects
 };
 
 // How far the result may be from the best that the rules reach. All graphs that rewrites inside a part of the model
@@ -62,10 +63,40 @@ struct GapReport {
   XFLOW_API std::optional<double> above(Nanoseconds time) const;
 };
 
+// Why a search ended.
+enum class StopReason : std::uint8_t {
+  exhausted,      // every graph within alpha of the best was expanded
+  max_states,     // SearchOptions::max_states was reached
+  max_time,       // SearchOptions::max_time was reached
+  costs_changed,  // kernels were timed again, and nothing was left to search with their new times
+  time_limit,     // the search's share of OptimizeOptions::time_limit was used up
+  memory_limit,   // OptimizeOptions::max_memory was reached
+  cancelled,      // by OptimizeOptions::cancel
+};
+constexpr const char* to_string(StopReason reason) {
+  switch (reason) {
+    case StopReason::exhausted:
+      return "no state left within alpha of the best";
+    case StopReason::max_states:
+      return "budget of states used up";
+    case StopReason::max_time:
+      return "budget of time used up";
+    case StopReason::costs_changed:
+      return "costs changed";
+    case StopReason::time_limit:
+      return "time limit";
+    case StopReason::memory_limit:
+      return "memory limit";
+    case StopReason::cancelled:
+      return "interrupted";
+  }
+  return "";
+}
+
 struct SearchReport {
-  std::uint64_t states = 0;    // number of graphs costed
-  std::uint64_t expanded = 0;  // number of graphs whose rewrites were all tried
-  std::string stop_reason;
+  std::uint64_t states = 0;               // number of graphs costed
+  std::uint64_t expanded = 0;             // number of graphs whose rewrites were all tried
+  std::optional<StopReason> stop_reason;  // empty if no search was begun
   std::vector<RewriteStep> steps;
   std::vector<RuleCount> rules;       // rules that matched
   std::optional<GapReport> gap = {};  // of the main graph's first search
@@ -156,6 +187,33 @@ constexpr const char* to_string(GateVerdict verdict) {
   return "";
 }
 
+// Why a comparison of the gate ended.
+enum class GateStop : std::uint8_t {
+  decided,         // by the sign test
+  not_reproduced,  // not faster after both models were set up again
+  pairs,           // all pairs were run
+  time,            // ValidationOptions::max_measure_time was used up
+  unconfirmed,     // the same, after the result was faster in its first set-up
+  failure,         // GateComparison::failure
+};
+constexpr const char* to_string(GateStop stop) {
+  switch (stop) {
+    case GateStop::decided:
+      return "decided by the sign test";
+    case GateStop::not_reproduced:
+      return "it was not faster when both had been set up again";
+    case GateStop::pairs:
+      return "all pairs were run";
+    case GateStop::time:
+      return "the budget of time was used up";
+    case GateStop::unconfirmed:
+      return "the budget of time was used up before both could be set up again";
+    case GateStop::failure:
+      return "failure";
+  }
+  return "";
+}
+
 // The clock that measures runs of whole models.
 enum class Clock : std::uint8_t {
   wall_time,        // includes time in which other processes have the processor
@@ -200,7 +258,7 @@ struct GateComparison : PairedTimes {
   // Processor time of all threads, if the runner gives it beside the wall clock. The result must be faster by one
   // clock and not slower by the other.
   std::optional<PairedTimes> processor;
-  std::string stop_reason;
+  GateStop stop_reason = GateStop::pairs;
   std::string failure;  // empty unless the verdict is failed
 };
 

@@ -10,6 +10,7 @@
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/optimize.h>
+#include <xflow/rules.h>
 #include <xflow/time.h>
 
 #include <cstdint>
@@ -51,8 +52,8 @@ struct SimplifyReport {
   struct Count {
     std::string rule;
     std::uint64_t applied = 0;
-    // Float class with reasons: "exact", "rounding: re-associates". Empty for built-in simplifications.
-    std::string numbers = {};
+    std::optional<FloatClass> float_class = {};   // empty for built-in simplifications
+    std::vector<std::string> float_effects = {};  // reasons for the class, as RuleInfo::float_effects
   };
   bool simplified = false;  // false: the model is the original, byte for byte
   std::string reason;       // why the model is the original; empty if simplified

@@ -53,7 +53,7 @@ Result<CheckedRegions> check(const Problem& problem, const RunInputs& runs, cons
 }  // namespace
 
 std::string nothing_found(search::StopReason stop) {
-  return fmt::format("nothing cheaper was found before the search stopped ({})", search::name(stop));
+  return fmt::format("nothing cheaper was found before the search stopped ({})", to_string(stop));
 }
 
 RegionValidation::RegionValidation(const Problem& problem, const RunInputs& runs, search::Options options, OptimizeReport& report)

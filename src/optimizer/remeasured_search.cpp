@@ -53,7 +53,7 @@ search::Outcome RemeasuredSearch::run() {
 bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   if (next_.stop && next_.stop()) return false;
   const std::array graphs = {graph_, outcome.best};
-  if (outcome.stop != search::StopReason::interrupt && !model_.remeasure(graphs)) return false;
+  if (outcome.stop != search::StopReason::costs_changed && !model_.remeasure(graphs)) return false;
   model_.forget();
   if (searches_ == kMostSearches) {
     remeasure(model_, graph_, outcome);
@@ -62,7 +62,7 @@ bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   next_.interrupt = nullptr;
   if (max_seconds_) {
     const double least = seconds_to_restart(outcome);
-    next_.max_seconds = std::max(least, outcome.stop == search::StopReason::interrupt ? kPartOfFirst * *max_seconds_ : 0);
+    next_.max_seconds = std::max(least, outcome.stop == search::StopReason::costs_changed ? kPartOfFirst * *max_seconds_ : 0);
   }
   return true;
 }

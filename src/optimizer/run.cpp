@@ -145,7 +145,7 @@ class Optimization {
     const auto lifted = r.model->lift(r.options, limits_, r.report);
     if (const auto ended = limits_.ends_search(); !lifted && lifted.error().code == ErrorCode::limit && ended) {
       XFLOW_CHECK(limits_.check());
-      r.report.search.stop_reason = search::name(*ended);
+      r.report.search.stop_reason = *ended;
       api::keep_original(nothing_found(*ended), {}, r.report);
       return at(Stage::write);
     }
@@ -214,7 +214,7 @@ class Optimization {
       r.outcome.best = r.problem->graph;
       r.outcome.stop = limits_.ends_search().value_or(search::StopReason::time_limit);
       r.report.reason = fmt::format("{}: {}", nothing_found(r.outcome.stop), decided.error().message);
-      r.report.search.stop_reason = search::name(r.outcome.stop);
+      r.report.search.stop_reason = r.outcome.stop;
       return false;
     }
     XFLOW_TRY(r.loaded, std::move(decided));
@@ -338,15 +338,20 @@ class Optimization {
     r.report.predicted = {r.outcome.before, r.outcome.after};
     r.report.search.states = r.outcome.states;
     r.report.search.expanded = r.outcome.expanded;
-    r.report.search.stop_reason = search::name(r.outcome.stop);
+    r.report.search.stop_reason = r.outcome.stop;
     if (rounds_ == 1) r.report.search.gap = gap_of(r.options.search, r.costs->device(), r.outcome.bound);
-    std::map<std::string_view, std::string> numbers;
+    std::map<std::string_view, const rules::Rule*> rules;
     for (std::size_t k = 0; k < r.rules->size(); ++k) {
       const rules::Rule& rule = r.rules->rule(static_cast<rules::RuleId>(k));
-      numbers.emplace(rule.name, rules::numbers_text(rule));
+      rules.emplace(rule.name, &rule);
     }
-    for (const auto& [rule, count] : r.outcome.rules)
-      r.report.search.rules.push_back({rule, count.matched, count.improved, count.applied, numbers[rule]});
+    for (const auto& [name, count] : r.outcome.rules) {
+      RuleCount& reported = r.report.search.rules.emplace_back(RuleCount{name, count.matched, count.improved, count.applied});
+      const auto rule = rules.find(name);
+      if (rule == rules.end()) continue;  // a built-in simplification
+      reported.float_class = rule->second->float_class;
+      reported.float_effects = rule->second->number_effects;
+    }
     r.report.constant_bytes.before = r.outcome.constant_bytes_before;
     r.report.constant_bytes.after = r.outcome.constant_bytes_after;
   }
@@ -356,7 +361,7 @@ class Optimization {
   // Keeps the original. `predicted`: the predicted time of a result that was run and refused.
   Next keep_original(std::string reason, std::optional<Nanoseconds> predicted = {}) {
     api::keep_original(std::move(reason), predicted, round_->report);
-    if (limits_.is_over()) round_->report.search.stop_reason = search::name(search::StopReason::time_limit);
+    if (limits_.is_over()) round_->report.search.stop_reason = search::StopReason::time_limit;
     return at(Stage::write);
   }
 

@@ -158,12 +158,18 @@ Result<Simplified> simplify_document(const Document& document, const SimplifyOpt
     next = std::move(more).value_or(CleanedUp());
     if (!next.edits.empty()) result.edited = std::make_unique<const Document>(std::move(written));
   }
-  std::map<std::string_view, std::string> numbers;
+  std::map<std::string_view, const rules::Rule*> named;
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
-    numbers.emplace(rule.name, rules::numbers_text(rule));
+    named.emplace(rule.name, &rule);
   }
-  for (const auto& [rule, count] : counts) report.rules.push_back({rule, count, numbers[rule]});
+  for (const auto& [name, count] : counts) {
+    SimplifyReport::Count& reported = report.rules.emplace_back(SimplifyReport::Count{name, count});
+    const auto rule = named.find(name);
+    if (rule == named.end()) continue;  // a built-in simplification
+    reported.float_class = rule->second->float_class;
+    reported.float_effects = rule->second->number_effects;
+  }
   report.time = std::chrono::steady_clock::now() - start;
   return result;
 }

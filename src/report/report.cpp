@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/kernels/device.h"
+#include "src/rules/rule.h"
 #include "src/support/printable.h"
 #include "xflow/optimize.h"
 
@@ -14,6 +15,13 @@ namespace xflow {
 namespace {
 
 std::string time_text(Nanoseconds time) { return cost::to_string(time); }
+
+const char* stop_text(const SearchReport& search) { return search.stop_reason ? to_string(*search.stop_reason) : ""; }
+
+// "rounding: re-associates"; empty for built-in simplifications.
+std::string numbers_of(const RuleCount& count) {
+  return count.float_class ? rules::numbers_text(*count.float_class, count.float_effects) : "";
+}
 
 std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000) return fmt::format("{} B", bytes);
@@ -64,7 +72,7 @@ void describe(const GateReport& run, const Line& line) {
     const auto counts = [&](const PairedTimes& times) {
       return fmt::format("faster in {} of {} pairs, slower in {}, sign test {:.2g}", times.faster, c.pairs, times.slower, times.p_value);
     };
-    line("", fmt::format("{}: {}, {}", counts(c), to_string(c.verdict), c.stop_reason));
+    line("", fmt::format("{}: {}, {}", counts(c), to_string(c.verdict), to_string(c.stop_reason)));
     if (c.processor) {
       line("", fmt::format("by processor time {} -> {} ({:.3f} of the original [{:.3f}, {:.3f}])", time_text(c.processor->original),
                            time_text(c.processor->result), c.processor->ratio, c.processor->low, c.processor->high));
@@ -103,7 +111,7 @@ nlohmann::ordered_json json_of(const GateReport& run) {
     nlohmann::ordered_json comparison = {{"sizes", c.sizes}, {"verdict", to_string(c.verdict)}, {"pairs", c.pairs}, {"repeats", c.repeats}};
     comparison.update(json_of(c));
     if (c.processor) comparison["processor"] = json_of(*c.processor);
-    comparison["stop_reason"] = c.stop_reason;
+    comparison["stop_reason"] = to_string(c.stop_reason);
     comparison["failure"] = c.failure;
     json["comparisons"].push_back(std::move(comparison));
   }
@@ -227,7 +235,7 @@ std::string rule_table(const SearchReport& search) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return a.gain > b.gain; });
   for (const Row& row : rows) {
     const auto count = std::find_if(search.rules.begin(), search.rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
-    const std::string numbers = count == search.rules.end() || count->numbers.empty() ? "" : "  " + count->numbers;
+    const std::string numbers = count == search.rules.end() || !count->float_class ? "" : "  " + numbers_of(*count);
     text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied,
                         row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain), numbers);
   }
@@ -257,7 +265,7 @@ std::string OptimizeReport::to_text() const {
                             nodes.merged > 0 ? fmt::format(", {} merged with an equal one", nodes.merged) : ""));
   line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
-  line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, search.stop_reason));
+  line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, stop_text(search)));
   if (search.gap) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
   describe(kernels, line);
   if (!search.steps.empty()) text += rule_table(search);
@@ -287,7 +295,7 @@ std::string OptimizeReport::to_json() const {
   json["assumed_inner_sizes"] = sizes.assumed_inner;
   json["contradictions"] = sizes.contradictions;
   json["predicted_nanoseconds"] = {{"before", predicted.before.count()}, {"after", predicted.after.count()}};
-  json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", search.stop_reason}};
+  json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", stop_text(search)}};
   if (search.gap) json["search"]["gap"] = json_of(*search.gap, improved ? predicted.after : predicted.before);
   json["kernels"] = {{"measured", kernels.measured},
                      {"known", kernels.known},
@@ -315,7 +323,7 @@ std::string OptimizeReport::to_json() const {
                              {"matched", count.matched},
                              {"improved", count.improved},
                              {"applied", count.applied},
-                             {"numbers", count.numbers}});
+                             {"numbers", numbers_of(count)}});
   json["regions"] = nlohmann::ordered_json::array();
   for (const CheckedRegion& region : regions.checked)
     json["regions"].push_back({{"value", region.value},

@@ -2,10 +2,18 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/rules/rule.h"
 #include "src/support/printable.h"
 #include "xflow/simplify.h"
 
 namespace xflow {
+namespace {
+
+std::string numbers_of(const SimplifyReport::Count& count) {
+  return count.float_class ? rules::numbers_text(*count.float_class, count.float_effects) : "";
+}
+
+}  // namespace
 
 std::string SimplifyReport::to_text() const {
   std::string text;
@@ -18,7 +26,7 @@ std::string SimplifyReport::to_text() const {
   if (!rules.empty()) {
     text += fmt::format("\n{:<44} {:>8}\n", "rule", "applied");
     for (const Count& count : rules)
-      text += fmt::format("{:<44} {:>8}{}\n", count.rule, count.applied, count.numbers.empty() ? "" : "  " + count.numbers);
+      text += fmt::format("{:<44} {:>8}{}\n", count.rule, count.applied, count.float_class ? "  " + numbers_of(count) : "");
     text += '\n';
   }
   if (!stopped.empty()) line("stopped", stopped);
@@ -36,7 +44,8 @@ std::string SimplifyReport::to_json() const {
   json["stored_bytes"] = {{"before", stored_bytes_before}, {"after", stored_bytes_after}};
   json["opaque"] = opaque;
   json["rules"] = nlohmann::ordered_json::array();
-  for (const Count& count : rules) json["rules"].push_back({{"rule", count.rule}, {"applied", count.applied}, {"numbers", count.numbers}});
+  for (const Count& count : rules)
+    json["rules"].push_back({{"rule", count.rule}, {"applied", count.applied}, {"numbers", numbers_of(count)}});
   json["seconds"] = time.count();
   return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

@@ -155,11 +155,13 @@ std::string print(const Rule& rule) {
   return text;
 }
 
-std::string numbers_text(const Rule& rule) {
-  std::string text = name(rule.float_class);
-  for (const std::string& effect : rule.number_effects) text += (&effect == &rule.number_effects.front() ? ": " : ", ") + effect;
+std::string numbers_text(FloatClass float_class, const std::vector<std::string>& effects) {
+  std::string text = name(float_class);
+  for (const std::string& effect : effects) text += (&effect == &effects.front() ? ": " : ", ") + effect;
   return text;
 }
+
+std::string numbers_text(const Rule& rule) { return numbers_text(rule.float_class, rule.number_effects); }
 
 std::optional<FloatClass> float_class_from_name(std::string_view text) {
   for (const FloatClass c : {FloatClass::exact, FloatClass::rounding, FloatClass::special})

@@ -185,6 +185,7 @@ std::string print(const Term& term);
 std::string print(const Guard& guard);
 std::string print(const Declaration& declaration);
 // The float class and its reasons: "exact", "rounding: re-associates".
+std::string numbers_text(FloatClass float_class, const std::vector<std::string>& effects);
 std::string numbers_text(const Rule& rule);
 
 // The type check of parse_rules: resolves names, checks operators, attributes and guards, and fills the

@@ -54,13 +54,13 @@ bool Search::stopped() {
     outcome_.stop = *reason;
     stopped_ = true;
   } else if (outcome_.states >= options_.max_states) {
-    outcome_.stop = StopReason::states;
+    outcome_.stop = StopReason::max_states;
     stopped_ = true;
   } else if (options_.max_seconds && seconds() >= *options_.max_seconds * (options_.bound_states > 0 ? kShareOfSearch : 1)) {
-    outcome_.stop = StopReason::time;
+    outcome_.stop = StopReason::max_time;
     stopped_ = true;
   } else if (options_.interrupt && options_.interrupt(used())) {
-    outcome_.stop = StopReason::interrupt;
+    outcome_.stop = StopReason::costs_changed;
     stopped_ = true;
   }
   return stopped_;
@@ -184,26 +184,6 @@ void Search::expand(const Entry& entry) {
   if (entry.part == Part::near) push(entry.state, Part::rest);
   for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
   if (states_[index_of(best_)].time < before && !stopped()) descend(best_);
-}
-
-const char* name(StopReason reason) {
-  switch (reason) {
-    case StopReason::exhausted:
-      return "no state left within alpha of the best";
-    case StopReason::states:
-      return "budget of states used up";
-    case StopReason::time:
-      return "budget of time used up";
-    case StopReason::interrupt:
-      return "costs changed";
-    case StopReason::time_limit:
-      return "time limit";
-    case StopReason::memory_limit:
-      return "memory limit";
-    case StopReason::cancelled:
-      return "interrupted";
-  }
-  return "";
 }
 
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options) {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/report.h>
 
 #include <cstdint>
 #include <functional>
@@ -29,17 +30,7 @@
 
 namespace xflow::search {
 
-// Why a search ended.
-enum class StopReason : std::uint8_t {
-  exhausted,  // every state within alpha of the best was expanded
-  states,     // Options::max_states
-  time,       // Options::max_seconds
-  interrupt,
-  time_limit,    // the time limit of the whole run
-  memory_limit,  // the memory limit of the whole run
-  cancelled,     // cancelled by the caller
-};
-const char* name(StopReason reason);
+using xflow::StopReason;
 
 // The state of a running search.
 struct Progress {

@@ -70,7 +70,7 @@ Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::Progr
     line.repeats = static_cast<std::uint64_t>(c.repeats);
     static_cast<PairedTimes&>(line) = times_of(c);
     if (c.processor) line.processor = times_of(*c.processor);
-    line.stop_reason = cost::name(c.stop);
+    line.stop_reason = c.stop;
     line.failure = c.failure;
     report.comparisons.push_back(std::move(line));
   }

@@ -114,7 +114,7 @@ class Duel {
       conclude(GateStop::pairs);
       if (state_.verdict == GateVerdict::faster && is_faster([](const ByClock& clock) { return clock.was_faster_each_time(); })) continue;
       const bool as_fast = std::ranges::all_of(clocks_, [&](const ByClock& clock) { return clock.is_as_fast(options_.margin); });
-      return conclude(GateStop::place, as_fast ? GateVerdict::equal : GateVerdict::undecided);
+      return conclude(GateStop::not_reproduced, as_fast ? GateVerdict::equal : GateVerdict::undecided);
     }
   }
 
@@ -217,7 +217,7 @@ std::string numbers(const GateComparison& c) {
 std::string reason_against(const GateComparison& c, std::size_t choices, const GateOptions& options) {
   std::string place;
   if (choices > 1) place = c.sizes < options.sizes.size() ? " at " + options.sizes[c.sizes] : fmt::format(" at sizes {}", c.sizes + 1);
-  if (c.stop == GateStop::place) {
+  if (c.stop == GateStop::not_reproduced) {
     std::string ratios = fmt::format("{:.3f}", fmt::join(c.confirmations, ", "));
     if (c.processor) ratios += fmt::format(", processor time {:.3f}", fmt::join(c.processor->confirmations, ", "));
     return fmt::format("it is faster in the first setup only{}: {}; in other setups {}", place, numbers(c), ratios);
@@ -240,16 +240,6 @@ std::string reason_against(const GateComparison& c, std::size_t choices, const G
 }
 
 }  // namespace
-
-std::string_view name(GateStop stop) {
-  constexpr std::array<std::string_view, 6> names = {"decided by the sign test",
-                                                     "it was not faster when both had been set up again",
-                                                     "all pairs were run",
-                                                     "the budget of time was used up",
-                                                     "the budget of time was used up before both could be set up again",
-                                                     "failure"};
-  return names[static_cast<std::size_t>(stop)];
-}
 
 GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std::size_t choices, const GateOptions& options) {
   const std::function<double()> clock = options.clock ? options.clock : wall_seconds;

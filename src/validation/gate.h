@@ -46,17 +46,8 @@ struct GateOptions {
   std::function<void()> progress;  // called after each pair
 };
 
+using xflow::GateStop;
 using xflow::GateVerdict;
-
-enum class GateStop : std::uint8_t {
-  decided,      // by the sign test
-  place,        // not faster after both were set up again
-  pairs,        // all looks were used
-  time,         // max_seconds was reached
-  unconfirmed,  // max_seconds was reached after the candidate was faster in its first set-up
-  failure,
-};
-std::string_view name(GateStop stop);  // "decided by the sign test"
 
 // The comparison of two programs by one clock.
 struct GateTimes {

@@ -30,6 +30,11 @@ TEST(Names, AreThoseOfReports) {
   EXPECT_STREQ(to_string(Phase::running), "running");
   EXPECT_STREQ(to_string(GateVerdict::faster), "faster");
   EXPECT_STREQ(to_string(GateVerdict::failed), "failed");
+  EXPECT_STREQ(to_string(StopReason::exhausted), "no state left within alpha of the best");
+  EXPECT_STREQ(to_string(StopReason::cancelled), "interrupted");
+  EXPECT_STREQ(to_string(GateStop::decided), "decided by the sign test");
+  EXPECT_STREQ(to_string(GateStop::failure), "failure");
+  EXPECT_STREQ(to_string(FloatClass::special), "special");
   EXPECT_STREQ(to_string(Clock::wall_time), "wall time");
   EXPECT_STREQ(to_string(Clock::device_time), "device time");
 }

@@ -105,7 +105,7 @@ TEST_F(WrongRule, IsTakenBackThoughTheSearchHadToEnd) {
   EXPECT_EQ(outcome->steps[0].rule, "relu-twice");
   EXPECT_TRUE(all_agree());
   EXPECT_EQ(report_.regions.withdrawn.size(), 1U);
-  EXPECT_EQ(report_.search.stop_reason, "interrupted");
+  EXPECT_EQ(report_.search.stop_reason, StopReason::cancelled);
 }
 
 TEST_F(WrongRule, ThatReadsWhatARightOneMadeIsTakenBackAlone) {

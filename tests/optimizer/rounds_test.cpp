@@ -48,12 +48,12 @@ TEST(Rounds, ARoundThatFindsNothingLeavesTheResult) {
   OptimizeReport report = first_round();
   OptimizeReport second;
   second.search.states = 20;
-  second.search.stop_reason = "no state left within alpha of the best";
+  second.search.stop_reason = StopReason::exhausted;
   add_round(report, second);
   EXPECT_EQ(report.predicted.after, Nanoseconds(80));
   EXPECT_EQ(report.nodes.after, 4U);
   EXPECT_EQ(report.search.states, 320U);
-  EXPECT_EQ(report.search.stop_reason, "no state left within alpha of the best");
+  EXPECT_EQ(report.search.stop_reason, StopReason::exhausted);
 }
 
 TEST(Rounds, ShareABudgetOfTimeButNotOneOfStates) {

@@ -71,7 +71,7 @@ TEST_F(LargeGraph, MoreBudgetIsNeverWorseAndEqualBudgetsGiveTheSame) {
     const search::Outcome outcome = run(states);
     EXPECT_LE(outcome.after.count(), last);
     EXPECT_LE(outcome.states, states);
-    EXPECT_EQ(outcome.stop, search::StopReason::states);
+    EXPECT_EQ(outcome.stop, search::StopReason::max_states);
     last = outcome.after.count();
     const search::Outcome repeated = run(states);
     EXPECT_EQ(repeated.best, outcome.best);

@@ -9,7 +9,7 @@ namespace {
 OptimizeReport report() {
   OptimizeReport report;
   report.device = "cpu";
-  report.search.stop_reason = "budget of states used up";
+  report.search.stop_reason = StopReason::max_states;
   report.kernels = {12, 300, 0, 0, 0, Seconds(1.25)};
   return report;
 }
@@ -55,6 +55,21 @@ TEST(Report, SaysHowFarTheResultMayBeFromTheBest) {
   searched.improved = false;
   searched.search.gap = GapReport{"", Nanoseconds(190e3), 3, 0, {}, 10};
   EXPECT_TRUE(says(searched, "gap         at most 5.3 % above the best by rewrites inside 3 parts")) << searched.to_text();
+}
+
+TEST(Report, NamesStopReasonsAndFloatClasses) {
+  OptimizeReport named = report();
+  named.search.rules = {{"associate", 1, 1, 1, FloatClass::rounding, {"re-associates", "drops a factor"}},
+                        {"relu-twice", 1, 1, 1, FloatClass::exact},
+                        {"fold-shapes", 1, 1, 1}};
+  const std::string json = named.to_json();
+  for (const char* text : {R"("stop_reason": "budget of states used up")", R"("numbers": "rounding: re-associates, drops a factor")",
+                           R"("numbers": "exact")", R"("numbers": "")"})
+    EXPECT_NE(json.find(text), std::string::npos) << text << " in " << json;
+  EXPECT_TRUE(says(named, "search      0 graphs costed, 0 expanded, budget of states used up")) << named.to_text();
+  named.search.stop_reason = std::nullopt;
+  EXPECT_NE(named.to_json().find(R"("stop_reason": "")"), std::string::npos);
+  EXPECT_TRUE(says(named, "search      0 graphs costed, 0 expanded, ")) << named.to_text();
 }
 
 TEST(Report, SaysHowMuchWasNotRun) {

@@ -139,7 +139,7 @@ TEST_F(Toy, StopsWhenTheBudgetOfStatesIsUsedUpAndMoreIsNeverWorse) {
     EXPECT_LE(outcome.states, states + 1);
     last = outcome.after.count();
     if (states <= 10) {
-      EXPECT_EQ(outcome.stop, StopReason::states);
+      EXPECT_EQ(outcome.stop, StopReason::max_states);
     }
   }
   EXPECT_EQ(last, 360);
@@ -159,9 +159,9 @@ TEST_F(Toy, StopsOnRequest) {
     EXPECT_EQ(asked, 21);
     EXPECT_LT(outcome.after.count(), outcome.before.count());
   }
-  EXPECT_STREQ(name(StopReason::time_limit), "time limit");
-  EXPECT_STREQ(name(StopReason::memory_limit), "memory limit");
-  EXPECT_STREQ(name(StopReason::cancelled), "interrupted");
+  EXPECT_STREQ(to_string(StopReason::time_limit), "time limit");
+  EXPECT_STREQ(to_string(StopReason::memory_limit), "memory limit");
+  EXPECT_STREQ(to_string(StopReason::cancelled), "interrupted");
 }
 
 TEST_F(Toy, SameInputGivesTheSameSteps) {
