@@ -127,7 +127,8 @@ struct OptimizeOptions {
   std::optional<std::uint64_t> max_memory;
   // Cancels the call from another thread or a signal handler.
   CancellationToken cancel;
-  // Receives warnings, one line each: a rule without proof, a cost database that cannot be written.
+  // Receives warnings, one line each: a cost database that cannot be read or written, assumed sizes that make a
+  // matrix product 1 x 1. A rule without proof is no warning but an error (SearchOptions::rules).
   std::function<void(const std::string&)> warning;
 };
 
