@@ -5,6 +5,7 @@
 //   if (!report->equal) print(report->difference);
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/optimize.h>
@@ -15,6 +16,26 @@
 #include <vector>
 
 namespace xflow {
+
+enum class CheckPhase : std::uint8_t {
+  running_a,  // A runs on a set of inputs
+  running_b,  // B runs on the same set
+};
+constexpr const char* to_string(CheckPhase phase) {
+  switch (phase) {
+    case CheckPhase::running_a:
+      return "running A";
+    case CheckPhase::running_b:
+      return "running B";
+  }
+  return "";
+}
+
+struct CheckProgress {
+  CheckPhase phase = CheckPhase::running_a;
+  double fraction = 0;  // of all runs of both models, from 0 to 1
+  std::string message;  // one line of text: "A in double, inputs 1 of 3"
+};
 
 struct CheckOptions {
   // .npz files, .pb files and folders of .pb files. Empty: seeded inputs.
@@ -30,8 +51,12 @@ struct CheckOptions {
   std::vector<std::string> allow_external;
   // Wall clock of the whole call. A comparison that is not complete by then returns ErrorCode::limit.
   Seconds time_limit{300};
-  // Called with one line of text, from the calling thread.
-  std::function<void(const std::string&)> progress;
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit: the call returns the
+  // report if a difference was found or all inputs were compared by then, and ErrorCode::limit otherwise. stop()
+  // returns ErrorCode::limit, "cancelled".
+  CancellationToken cancel;
+  // Called while the models run, from the calling thread.
+  std::function<void(const CheckProgress&)> progress;
 };
 
 struct CheckReport {
@@ -79,7 +104,8 @@ struct CheckReport {
 // - unsupported: without a runner "cannot execute: If at NAME; ..." (`where` is the model); a runner that does not
 //   start.
 // - invalid_argument: shapes.
-// - limit: the time limit was reached before all inputs were compared, and no difference was found by then.
+// - limit: the time limit was reached, or the call was cancelled, before all inputs were compared, and no difference
+//   was found by then; "cancelled" after CancellationToken::stop().
 XFLOW_API Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options = {});
 
 }  // namespace xflow

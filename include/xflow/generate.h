@@ -2,6 +2,7 @@
 // (docs/generator.md).
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/time.h>
@@ -16,6 +17,31 @@
 #include <vector>
 
 namespace xflow {
+
+enum class GeneratePhase : std::uint8_t {
+  enumerating,  // enumerating graphs
+  grouping,     // finding graphs that seem equal
+  deriving,     // deriving candidates from rules, and proving those that do not follow
+};
+constexpr const char* to_string(GeneratePhase phase) {
+  switch (phase) {
+    case GeneratePhase::enumerating:
+      return "enumerating";
+    case GeneratePhase::grouping:
+      return "grouping";
+    case GeneratePhase::deriving:
+      return "deriving";
+  }
+  return "";
+}
+
+struct GenerateProgress {
+  GeneratePhase phase = GeneratePhase::enumerating;
+  // The done part of the phase, from 0 to 1. Enumerating and grouping alternate, once for each kind of tensors.
+  // Deriving starts again at 0, at most twice, if a rule turns out to have no proof for all ranks.
+  double fraction = 0;
+  std::string message;  // one line of text: "float: graphs: 3 of 64"
+};
 
 struct GenerateOptions {
   // Names of operators and constants, from generator_operators() or generator_preset(). Empty: the job in `out`
@@ -35,8 +61,11 @@ struct GenerateOptions {
   std::string out;
   std::string name = "generated";  // name of the files in `out`
   int jobs = 1;                    // threads
-  // Called with one line of text.
-  std::function<void(const std::string&)> progress;
+  // Cancels the call from another thread or a signal handler. finish() and stop() both end it after the running
+  // tasks with ErrorCode::limit, "cancelled", and write no rules. A later call continues the job.
+  CancellationToken cancel;
+  // Called after each task, from the thread that called generate.
+  std::function<void(const GenerateProgress&)> progress;
 };
 
 struct GenerateSummary {
@@ -56,7 +85,7 @@ struct GenerateSummary {
 XFLOW_API std::vector<std::string> generator_operators();
 // The names of a preset: cnn, transformer, rnn, all. Errors: invalid_argument for another name.
 XFLOW_API Result<std::vector<std::string>> generator_preset(std::string_view name);
-// The options of the job in the folder `out`, without `beside` and `jobs`. Empty if there is no job. Errors: io;
+// The options of the job in the folder `out`, without `beside`, `jobs`, `cancel` and `progress`. Empty if there is no job. Errors: io;
 // unreadable for files that no job has written.
 XFLOW_API Result<std::optional<GenerateOptions>> generator_job(const std::string& out);
 
@@ -109,7 +138,7 @@ class XFLOW_API GeneratorWorker {
 // `workers` null: `options.jobs` threads run the tasks.
 //
 // Errors: invalid_argument for an unknown operator, no operators or a size of 0; limit for graphs whose codes do
-// not fit; io for a folder that cannot be written or a full disk.
+// not fit, and "cancelled" after CancellationToken::finish() or stop(); io for a folder that cannot be written or a full disk.
 XFLOW_API Result<GenerateSummary> generate(const GenerateOptions& options, GeneratorWorkers* workers = nullptr);
 
 }  // namespace xflow

@@ -36,6 +36,7 @@ generator::GenerateOptions internal(const GenerateOptions& options) {
   result.beside_text = options.beside;
   result.out = options.out;
   result.name = options.name;
+  result.cancel = options.cancel;
   result.progress = options.progress;
   return result;
 }

@@ -33,7 +33,7 @@ ExitCode run(CheckArguments& arguments) {
   Result<CheckReport> result = fail(ErrorCode::internal, "not run");
   {
     ProgressLine line;
-    arguments.options.progress = [&](const std::string& text) { line.show(text); };
+    arguments.options.progress = [&](const CheckProgress& progress) { line.show(progress.message); };
     result = check_files(arguments.a, arguments.b, arguments.options);
   }
   if (!result) return report(result.error());

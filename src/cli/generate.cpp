@@ -72,7 +72,7 @@ ExitCode run(GenerateArguments& a) {
   const auto completed = complete(a);
   if (!completed) return is_first ? report(completed.error()) : ExitCode::done;
   ProgressLine progress;
-  a.options.progress = [&](const std::string& line) { progress.show(line); };
+  a.options.progress = [&](const GenerateProgress& now) { progress.show(now.message); };
   const auto summary = generate_here_or_there(a.options);
   if (!summary) return is_first ? report(summary.error()) : ExitCode::done;
   if (!*summary) return ExitCode::done;

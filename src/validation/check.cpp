@@ -32,6 +32,16 @@ std::string type_text(ir::DataType type, const eval::Sample& sample) {
   return fmt::format("{}[{}]", ir::name(type), fmt::join(dims, ","));
 }
 
+// Why the models were not compared on all inputs. `where`: how far the call came.
+Error why_undecided(const Deadline& deadline, const std::string& where) {
+  if (deadline.cancel().is_stopping()) return {ErrorCode::limit, "cancelled", {}};
+  if (deadline.cancel().is_finishing()) return {ErrorCode::limit, fmt::format("not decided: cancelled {}", where), {}};
+  return {ErrorCode::limit,
+          fmt::format("not decided: the time limit of {:g} s was reached {}; set option 'time_limit' to a longer time", deadline.seconds(),
+                      where),
+          {}};
+}
+
 class Check {
  public:
   // `runner` is null if the models are evaluated in this process.
@@ -43,6 +53,7 @@ class Check {
 
   Result<CheckReport> run() {
     const Result<void> ran = options_.inputs.empty() ? run_seeded() : run_files();
+    if (deadline_.cancel().is_stopping()) return fail(undecided());
     const bool is_over = deadline_.is_over() && compared_ < wanted_;
     if (!ran && !is_over) return fail(ran.error());
     // Differences in anything but outputs were found earlier and are reported unchanged.
@@ -60,7 +71,7 @@ class Check {
       const CheckReport::Output& output = report_.outputs[*worst];
       equal_ = refused(fmt::format("output '{}' is {} for {}", output.name, output.reason, output.inputs));
     }
-    if (is_over && equal_) return fail(why_undecided());
+    if (is_over && equal_) return fail(undecided());
     report_.equal = equal_.accepted;
     report_.difference = std::move(equal_.reason);
     return std::move(report_);
@@ -68,13 +79,9 @@ class Check {
 
  private:
   // Models that were not compared on all inputs are not reported as equal.
-  Error why_undecided() const {
-    return {
-        ErrorCode::limit,
-        fmt::format(
-            "not decided: the time limit of {:g} s was reached after {} of {} sets of inputs{}; set option 'time_limit' to a longer time",
-            deadline_.seconds(), compared_, wanted_, compared_ == 0 ? "" : ", on which the models agree"),
-        {}};
+  Error undecided() const {
+    return why_undecided(
+        deadline_, fmt::format("after {} of {} sets of inputs{}", compared_, wanted_, compared_ == 0 ? "" : ", on which the models agree"));
   }
 
   Result<void> run_files() {
@@ -161,9 +168,12 @@ class Check {
                        [&](const NamedInput& input) { return ir::is_integer(a_.arena().type(input.value).data_type); });
   }
 
-  std::function<void()> progress(std::string what, std::size_t run, std::size_t total) const {
-    return [this, what = std::move(what), run, total] {
-      if (options_.progress) options_.progress(fmt::format("{}, inputs {} of {}", what, run + 1, total));
+  // `part`: the part of the three runs of a set of inputs that precedes this one.
+  std::function<void()> progress(CheckPhase phase, double part, const char* what, std::size_t run, std::size_t total) const {
+    return [this, phase, part, what, run, total] {
+      if (!options_.progress) return;
+      options_.progress({phase, (static_cast<double>(run) + part) / static_cast<double>(total),
+                         fmt::format("{}, inputs {} of {}", what, run + 1, total)});
     };
   }
 
@@ -173,13 +183,13 @@ class Check {
     Result<std::vector<eval::Tensor>> reference = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
       XFLOW_CHECK(runner_->take(set));
-      progress("A in the runner", run, total)();
+      progress(CheckPhase::running_a, 0, "A in the runner", run, total)();
       reference = runner_->run(0, false);
     } else if (const auto fits = a_.accepts(set); !fits) {
       reference = fail(fits.error());
     } else {
       samples_ = choose_samples(a_, b_, set);
-      reference = a_.run(set, eval::Number::float64, samples_, progress("A in double", run, total));
+      reference = a_.run(set, eval::Number::float64, samples_, progress(CheckPhase::running_a, 0, "A in double", run, total));
     }
     if (!reference) {
       Error error = std::move(reference).error();
@@ -193,17 +203,17 @@ class Check {
   // Errors: unsupported if B has a node that cannot be executed. Any other failure of B alone is a
   // difference.
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
-    XFLOW_TRY(const std::vector<eval::Tensor> own, runner_ != nullptr
-                                                       ? runner_->run(0, true)
-                                                       : a_.run(set, eval::Number::float32, samples_, progress("A in float", run, total)));
+    XFLOW_TRY(const std::vector<eval::Tensor> own,
+              runner_ != nullptr ? runner_->run(0, true)
+                                 : a_.run(set, eval::Number::float32, samples_, progress(CheckPhase::running_a, 1.0 / 3, "A in float", run, total)));
     Result<std::vector<eval::Tensor>> actual = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
-      progress("B in the runner", run, total)();
+      progress(CheckPhase::running_b, 2.0 / 3, "B in the runner", run, total)();
       actual = runner_->run(1, false);
     } else if (const auto fits = b_.accepts(set); !fits) {
       actual = fail(fits.error());
     } else {
-      actual = b_.run(set, eval::Number::float32, samples_, progress("B in float", run, total));
+      actual = b_.run(set, eval::Number::float32, samples_, progress(CheckPhase::running_b, 2.0 / 3, "B in float", run, total));
     }
     if (!actual && deadline_.is_over()) return fail(actual.error());
     ++compared_;
@@ -250,26 +260,24 @@ class Check {
 }  // namespace
 
 Result<CheckReport> check_models(const std::string& a, const std::string& b, const CheckOptions& options) {
-  const Deadline deadline(options.time_limit.count());
+  const Deadline deadline(options.time_limit.count(), options.cancel);
   const auto open = [&](const std::string& path) -> Result<std::unique_ptr<Runnable>> {
     auto model = Runnable::open(path, options, deadline);
     if (model || model.error().code != ErrorCode::limit || !deadline.is_over()) return model;
-    return fail(
-        ErrorCode::limit,
-        fmt::format(
-            "not decided: the time limit of {:g} s was reached before the models were read; set option 'time_limit' to a longer time",
-            deadline.seconds()));
+    return fail(why_undecided(deadline, "before the models were read"));
   };
   XFLOW_TRY(const auto first, open(a));
   XFLOW_TRY(const auto second, open(b));
+  if (options.cancel.is_stopping()) return fail(why_undecided(deadline, ""));
   if (Acceptance same = same_interface(*first, *second); !same) {
     CheckReport report;
     report.difference = std::move(same.reason);
     return report;
   }
   if (!options.runner.empty()) {
-    XFLOW_TRY(const auto runner, ModelsInRunner::open(*first, *second, options.runner, deadline));
-    return Check(*first, *second, options, deadline, runner.get()).run();
+    const auto runner = ModelsInRunner::open(*first, *second, options.runner, deadline);
+    if (!runner) return fail(options.cancel.is_finishing() ? why_undecided(deadline, "before the runner was started") : runner.error());
+    return Check(*first, *second, options, deadline, runner->get()).run();
   }
   XFLOW_CHECK(first->can_execute());
   XFLOW_CHECK(second->can_execute());

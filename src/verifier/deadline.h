@@ -17,9 +17,12 @@ class Deadline {
   Deadline() = default;  // no limit
   explicit Deadline(Moment moment) : moment_(moment) {}
   // `stop` is called at each check. If it returns true, the deadline is over before `moment`, too.
-  Deadline(Moment moment, std::function<bool()> stop) : moment_(moment), stop_(std::make_shared<Stop>(std::move(stop))) {}
+  // `interrupts`: also a running query of Z3. Such queries run in another thread, whose processor time is not
+  // part of the time of a decision.
+  Deadline(Moment moment, std::function<bool()> stop, bool interrupts = true)
+      : moment_(moment), stop_(std::make_shared<Stop>(std::move(stop), interrupts)) {}
 
-  bool can_stop() const { return stop_ != nullptr; }  // the caller may end it before `moment`
+  bool can_interrupt() const { return stop_ != nullptr && stop_->interrupts(); }
   bool is_never() const { return moment_ == Moment::max() && stop_ == nullptr; }
   bool is_over() const {
     return (moment_ != Moment::max() && std::chrono::steady_clock::now() > moment_) || (stop_ != nullptr && stop_->is_over());
@@ -30,7 +33,8 @@ class Deadline {
  private:
   class Stop {
    public:
-    explicit Stop(std::function<bool()> stop) : stop_(std::move(stop)) {}
+    Stop(std::function<bool()> stop, bool interrupts) : stop_(std::move(stop)), interrupts_(interrupts) {}
+    bool interrupts() const { return interrupts_; }
     bool is_over() {
       if (!over_ && stop_()) over_ = true;
       return over_;
@@ -38,6 +42,7 @@ class Deadline {
 
    private:
     std::function<bool()> stop_;
+    bool interrupts_;
     std::atomic<bool> over_ = false;
   };
 

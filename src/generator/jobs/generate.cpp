@@ -24,28 +24,63 @@ namespace {
 
 using nlohmann::ordered_json;
 
+Result<void> unless_cancelled(const GenerateOptions& options) {
+  if (options.cancel.is_finishing()) return fail(ErrorCode::limit, "cancelled");
+  return {};
+}
+
+// Runs a task unless the job is cancelled.
+GeneratorTask task_of(const GenerateOptions& options, TaskWorker& worker) {
+  return [&options, &worker](const std::string& task) -> Result<std::string> {
+    XFLOW_CHECK(unless_cancelled(options));
+    return worker.run(task);
+  };
+}
+
+// Verifies until the job is cancelled.
+verifier::Options verifying(const GenerateOptions& options) {
+  verifier::Options result;
+  result.deadline = verifier::Deadline(
+      verifier::Deadline::Moment::max(), [cancel = options.cancel] { return cancel.is_finishing(); }, false);
+  return result;
+}
+
+// What the progress of a step says about all kinds of tensors.
+struct Step {
+  GeneratePhase phase = GeneratePhase::enumerating;
+  std::size_t signature = 0;
+  std::size_t signatures = 1;
+};
+
+void tell(const GenerateOptions& options, const Step& step, std::size_t count, std::size_t of, std::string message) {
+  if (!options.progress) return;
+  const double part = of == 0 ? 1 : static_cast<double>(count) / static_cast<double>(of);
+  options.progress({step.phase, (static_cast<double>(step.signature) + part) / static_cast<double>(step.signatures), std::move(message)});
+}
+
 // Runs the tasks whose files do not exist yet.
 Result<void> run_missing(const GenerateOptions& options, const Checkpoint& checkpoint, Workers& workers, TaskWorker& worker,
-                         const std::string& what, const std::vector<std::pair<std::string, std::string>>& tasks) {
+                         const std::string& what, const Step& step, const std::vector<std::pair<std::string, std::string>>& tasks) {
+  XFLOW_CHECK(unless_cancelled(options));
   std::vector<std::string> missing;
   for (const auto& [task, file] : tasks)
     if (!checkpoint.has(file)) missing.push_back(task);
   std::size_t count = tasks.size() - missing.size();
-  return workers.run(
-      missing, [&](const std::string& task) { return worker.run(task); },
-      [&](std::size_t, const std::string&) -> Result<void> {
-        ++count;
-        if (options.progress) options.progress(fmt::format("{}: {} of {}", what, count, tasks.size()));
-        return {};
-      });
+  return workers.run(missing, task_of(options, worker), [&](std::size_t, const std::string&) -> Result<void> {
+    ++count;
+    tell(options, step, count, tasks.size(), fmt::format("{}: {} of {}", what, count, tasks.size()));
+    return unless_cancelled(options);
+  });
 }
 
 // Asks the workers. Answer k belongs to question k. Threads get the questions themselves, other processes their
 // text.
-Result<std::vector<tasks::Answer>> answers(Workers& workers, TaskWorker& worker, const std::vector<tasks::Question>& questions) {
+Result<std::vector<tasks::Answer>> answers(const GenerateOptions& options, Workers& workers, TaskWorker& worker,
+                                           const std::vector<tasks::Question>& questions) {
   std::vector<tasks::Answer> result(questions.size());
   if (auto* threads = dynamic_cast<Threads*>(&workers)) {
     XFLOW_CHECK(threads->for_each(questions.size(), [&](std::size_t k) -> Result<void> {
+      XFLOW_CHECK(unless_cancelled(options));
       XFLOW_TRY(result[k], worker.answer(questions[k]));
       return {};
     }));
@@ -54,12 +89,10 @@ Result<std::vector<tasks::Answer>> answers(Workers& workers, TaskWorker& worker,
   std::vector<std::string> texts;
   texts.reserve(questions.size());
   for (const tasks::Question& q : questions) texts.push_back(tasks::to_text(q));
-  XFLOW_CHECK(workers.run(
-      texts, [&](const std::string& task) { return worker.run(task); },
-      [&](std::size_t k, const std::string& answer) -> Result<void> {
-        XFLOW_TRY(result[k], tasks::answer_of(questions[k], answer));
-        return {};
-      }));
+  XFLOW_CHECK(workers.run(texts, task_of(options, worker), [&](std::size_t k, const std::string& answer) -> Result<void> {
+    XFLOW_TRY(result[k], tasks::answer_of(questions[k], answer));
+    return unless_cancelled(options);
+  }));
   return result;
 }
 
@@ -72,15 +105,16 @@ std::size_t end_of_batch(std::size_t begin) {
 }
 
 // The triage of candidates `begin` to `end` by several workers; nothing with a single worker.
-Result<std::optional<std::string>> triages_of(Workers& workers, TaskWorker& worker, const RuleCollector& collector, std::size_t signature,
-                                              std::size_t ranges, std::size_t begin, std::size_t end) {
+Result<std::optional<std::string>> triages_of(const GenerateOptions& options, Workers& workers, TaskWorker& worker,
+                                              const RuleCollector& collector, std::size_t signature, std::size_t ranges, std::size_t begin,
+                                              std::size_t end) {
   if (workers.width() <= 1) return std::optional<std::string>();
   const auto rules = std::make_shared<const std::vector<tasks::GivenRule>>(collector.given_rules());
   const std::size_t size = std::clamp<std::size_t>((end - begin) / (4 * workers.width()), 16, 512);
   std::vector<tasks::Question> questions;
   for (std::size_t k = begin; k < end; k += size)
     questions.emplace_back(tasks::TriageQuestion{signature, ranges, k, std::min(k + size, end), rules});
-  XFLOW_TRY(const std::vector<tasks::Answer> found, answers(workers, worker, questions));
+  XFLOW_TRY(const std::vector<tasks::Answer> found, answers(options, workers, worker, questions));
   std::string triages;
   for (const tasks::Answer& answer : found) triages += std::get<std::string>(answer);
   return std::optional<std::string>(std::move(triages));
@@ -110,7 +144,8 @@ class Progress {
     signature_ = take<std::uint64_t>(view);
     candidate_ = take<std::uint64_t>(view);
     XFLOW_CHECK(collector.restore(std::string(view), signatures));
-    if (options_.progress) options_.progress(fmt::format("continuing at candidate {} with {} rules", candidate_, collector.kept().size()));
+    tell(options_, {GeneratePhase::deriving, signature_, signatures.size()}, 0, 1,
+         fmt::format("continuing at candidate {} with {} rules", candidate_, collector.kept().size()));
     return {};
   }
   bool is_done(std::size_t signature, std::size_t candidate) const {
@@ -156,7 +191,9 @@ Result<void> write_results(const GenerateOptions& options, const Checkpoint& che
     std::filesystem::create_directories(to, error);
     if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), to);
     XFLOW_CHECK(checkpoint.write(fmt::format("results/{}{}.rules", place, options.name), *text));
-    XFLOW_CHECK(verifier::renew_records(from, {}, jobs));
+    const auto renewed = verifier::renew_records(from, verifying(options), jobs);
+    XFLOW_CHECK(unless_cancelled(options));
+    XFLOW_CHECK(renewed);
     for (const char* suffix : {".proofs", ".rules"}) names.push_back(fmt::format("{}{}{}", place, options.name, suffix));
   }
   for (const std::string& name : names) {
@@ -191,7 +228,7 @@ class Job {
   Result<void> collect() {
     Progress progress(options_, checkpoint_);
     XFLOW_CHECK(progress.restore(collector_, signatures_));
-    collector_.share([&](const std::vector<tasks::Question>& questions) { return answers(workers_, worker_, questions); },
+    collector_.share([&](const std::vector<tasks::Question>& questions) { return answers(options_, workers_, worker_, questions); },
                      workers_.width());
     for (int round = 0; round < 3 && !all_proved_; ++round) {
       // The last round may have used rules that are not proved for all ranks or changed their form. Collect
@@ -202,10 +239,12 @@ class Job {
       times_.derived += times_.lap();
       XFLOW_TRY(all_proved_, collector_.prove(signature_of()));
       times_.proved += times_.lap();
+      XFLOW_CHECK(unless_cancelled(options_));
     }
     times_.derived -= collector_.proving();
     times_.proved += collector_.proving();
-    return collector_.direct(signature_of());
+    XFLOW_CHECK(collector_.direct(signature_of()));
+    return unless_cancelled(options_);
   }
 
   Result<GenerateSummary> write() {
@@ -230,7 +269,8 @@ class Job {
     std::vector<std::pair<std::string, std::string>> tasks;
     tasks.reserve(kParts);
     for (std::size_t part = 0; part < kParts; ++part) tasks.emplace_back(fmt::format("graphs {} {}", u, part), graphs_name(u, part));
-    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, fmt::format("{}: graphs", name(signatures_[u].kind())), tasks));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, fmt::format("{}: graphs", name(signatures_[u].kind())),
+                            {GeneratePhase::enumerating, u, signatures_.size()}, tasks));
     Enumerated result;
     result.raw.resize(options_.max_operators + 1);
     result.plain.resize(options_.max_operators + 1);
@@ -252,7 +292,8 @@ class Job {
     std::vector<std::pair<std::string, std::string>> tasks;
     tasks.reserve(ranges);
     for (std::size_t r = 0; r < ranges; ++r) tasks.emplace_back(fmt::format("candidates {} {} {}", u, r, ranges), candidates_name(u, r));
-    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints", tasks));
+    XFLOW_CHECK(run_missing(options_, checkpoint_, workers_, worker_, kind + ": ranges of fingerprints",
+                            {GeneratePhase::grouping, u, signatures_.size()}, tasks));
     ranges_.push_back(ranges);
     XFLOW_TRY(Grouped grouped, read_candidates(options_, checkpoint_, signatures_[u], u, ranges));
     ordered_json part;
@@ -284,11 +325,12 @@ class Job {
     for (std::size_t begin = 0, end = 0; begin < all.size(); begin = end) {
       end = std::min(end_of_batch(begin), all.size());
       if (progress != nullptr && progress->is_done(u, begin)) continue;
-      XFLOW_TRY(std::optional<std::string> triages, triages_of(workers_, worker_, collector_, u, ranges_[u], begin, end));
+      XFLOW_TRY(std::optional<std::string> triages, triages_of(options_, workers_, worker_, collector_, u, ranges_[u], begin, end));
       XFLOW_CHECK(collector_.collect(signatures_[u], u, all.part(begin, end), std::move(triages)));
-      if (options_.progress)
-        options_.progress(
-            fmt::format("{}: {} of {} candidates, {} rules", name(signatures_[u].kind()), end, all.size(), collector_.kept().size()));
+      // A proof that was cancelled decides nothing, so that nothing is saved after it.
+      XFLOW_CHECK(unless_cancelled(options_));
+      tell(options_, {GeneratePhase::deriving, u, signatures_.size()}, end, all.size(),
+           fmt::format("{}: {} of {} candidates, {} rules", name(signatures_[u].kind()), end, all.size(), collector_.kept().size()));
       if (progress != nullptr) XFLOW_CHECK(progress->save(collector_, u, end));
     }
     return {};
@@ -360,7 +402,7 @@ class Job {
   ordered_json report_;
   std::vector<CandidateList> candidates_;  // by signature, like ranges_
   std::vector<std::size_t> ranges_;
-  RuleCollector collector_{options_.limits, {}};
+  RuleCollector collector_{options_.limits, verifying(options_)};
   bool all_proved_ = false;
 };
 

@@ -4,7 +4,9 @@
 // with the same files. No result depends on time or on the number of threads and processes.
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/error.h>
+#include <xflow/generate.h>
 
 #include <cstdint>
 #include <functional>
@@ -32,10 +34,11 @@ struct GenerateOptions {
   // Rules that the search already has. A rewrite that they do in one or several steps is left out of
   // NAME.rules.
   std::vector<rules::Rule> beside;
-  std::string beside_text;                           // the name of `beside` in reports: a folder
-  std::string out;                                   // the output folder
-  std::string name = "generated";                    // name of the files in it
-  std::function<void(const std::string&)> progress;  // gets one line of text
+  std::string beside_text;                                // the name of `beside` in reports: a folder
+  std::string out;                                        // the output folder
+  std::string name = "generated";                         // name of the files in it
+  CancellationToken cancel;                               // ends the job between two tasks
+  std::function<void(const GenerateProgress&)> progress;  // null: none
 };
 
 // The options of the job whose work is in OUT/work, except `beside`; nothing if there is no job. Error::io;
@@ -56,7 +59,7 @@ struct GenerateSummary {
 // - *.proofs: the records of their proofs;
 // - OUT/NAME.json: the report.
 // Errors: invalid_argument for an unknown operator, no operators, or a size of 0; limit for graphs whose
-// codes do not fit; io for a folder that cannot be written or a full disk.
+// codes do not fit, and "cancelled"; io for a folder that cannot be written or a full disk.
 Result<GenerateSummary> generate(const GenerateOptions& options, Workers& workers);
 
 // Runs tasks of a job, in threads of this process, or in another process with the same options and an OUT

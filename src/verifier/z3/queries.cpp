@@ -219,7 +219,7 @@ class Queries::Encoder {
   // The caller's thread checks whether to stop while another thread runs Z3. An interrupted query has no
   // answer.
   z3::check_result interruptible(z3::solver& s) {
-    if (!deadline_.can_stop()) return s.check();
+    if (!deadline_.can_interrupt()) return s.check();
     auto found = std::async(std::launch::async, [&s] { return s.check(); });
     bool stopped = false;
     while (found.wait_for(kBetweenLooks) == std::future_status::timeout) {
