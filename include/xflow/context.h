@@ -10,19 +10,26 @@
 #include <xflow/export.h>
 #include <xflow/graph.h>
 #include <xflow/optimize.h>
+#include <xflow/profile.h>
 #include <xflow/simplify.h>
+#include <xflow/verify.h>
 
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace xflow {
 
 // Keeps between calls:
-// - which of the user's rules were proved, by their text;
+// - which of the user's rules were proved, and the decisions of verify, by the text of the rule;
 // - measured costs, also if the options name no file for them;
 // - the device, as long as the options name the same one. Each call starts its own runner, since the memory of the
 //   runner counts as memory of the call.
+//
+// check_files and generate have no overloads with a context, since they would reuse nothing: check_files measures no
+// costs, applies no rules and starts its own runner; generate keeps its state in GenerateOptions::out. The functions
+// of <xflow/verify.h> for one rule and those of <xflow/rules.h> decide rules again, since they return other details.
 //
 // One call at a time uses a context, and other calls wait. A callback must therefore not use the context of its
 // call. A context that was moved from can only be assigned to or destroyed.
@@ -53,5 +60,11 @@ XFLOW_API Result<GraphResult> optimize(Context& context, const Graph& graph, con
 XFLOW_API Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options = {});
 XFLOW_API Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
                                                const SimplifyOptions& options = {});
+
+// verify of <xflow/verify.h> with a context. A rule that an earlier call decided gets the same decision with time 0,
+// unless the earlier call reached a time limit or was cancelled. optimize, simplify and Profile::record do not prove
+// a rule again that verify proved.
+XFLOW_API Result<std::vector<RuleDecision>> verify(Context& context, const RuleSet& rules, const VerifyOptions& options = {});
+// Profile::record of <xflow/profile.h> has an overload with a context as well.
 
 }  // namespace xflow

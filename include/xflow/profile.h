@@ -6,6 +6,7 @@
 #include <xflow/optimize.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -13,20 +14,53 @@
 
 namespace xflow {
 
+class Context;
+
+enum class ProfilePhase : std::uint8_t {
+  measuring,  // timing the kernels of a model
+  searching,  // timing the kernels of its rewrites
+};
+constexpr const char* to_string(ProfilePhase phase) {
+  switch (phase) {
+    case ProfilePhase::measuring:
+      return "measuring";
+    case ProfilePhase::searching:
+      return "searching";
+  }
+  return "";
+}
+
+struct ProfileProgress {
+  ProfilePhase phase = ProfilePhase::measuring;
+  double fraction = 0;  // of all models, from 0 to 1; a search that starts again with new times goes back
+  std::string model;    // its path
+  std::string message;  // one line of text: "timing the kernels of a.onnx"
+};
+// Called when a phase begins and a few times per second while searching, from the calling thread.
+using ProfileProgressCallback = std::function<void(const ProfileProgress&)>;
+
 class XFLOW_API Profile {
  public:
   // Reads a profile from a file. Errors: syntax (`where` is file:line), io.
   static Result<Profile> read(const std::string& path);
   // Times the kernels of the models, and of up to options.search.max_states rewritten graphs of each, on the device
-  // of the options. `models` are files, or folders of .onnx files. `progress` is called with the current model.
+  // of the options. `models` are files, or folders of .onnx files. Calls `progress` if it is not empty.
   //
   // With a cost database, known kernels are not timed again, and the profile contains everything in the database. A
   // model that cannot be read or costed is left out with a call of options.warning.
   //
+  // options.cancel ends the call early: finish() with the kernels timed by then, stop() with an error. The time and
+  // memory limits of the options do not apply.
+  //
   // Errors: unsupported for a device that this machine lacks; invalid_argument for a profile as the device; those
-  // of the rules; unreadable if no model is left.
+  // of the rules; unreadable if no model is left; limit ("cancelled" after stop(), or after finish() if no kernel was
+  // timed by then).
   static Result<Profile> record(const std::vector<std::string>& models, const OptimizeOptions& options,
-                                const std::function<void(const std::string&)>& progress = {});
+                                const ProfileProgressCallback& progress = {});
+  // The same with the rules, measured costs and device of a context. The profile contains every cost that the
+  // context has for the device, also those of models of earlier calls.
+  static Result<Profile> record(Context& context, const std::vector<std::string>& models, const OptimizeOptions& options,
+                                const ProfileProgressCallback& progress = {});
   // The costs of the options' device in the file options.device.cost_database. Errors: as record, without those of
   // models.
   static Result<Profile> of_costs(const OptimizeOptions& options);

@@ -5,6 +5,7 @@
 //   for (const auto& d : *decisions) print(d.rule, xflow::to_string(d.verdict));
 #pragma once
 
+#include <xflow/cancel.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
 #include <xflow/rules.h>
@@ -24,7 +25,7 @@ enum class Verdict : std::uint8_t {
   refuted,    // a counterexample was found and evaluated exactly
   unknown,    // neither a proof nor a counterexample was found
   ill_typed,  // the source has no type for any sizes, or the target has none
-  timeout,    // the step limit or the time limit was reached
+  timeout,    // the step limit or the time limit was reached, or the call was cancelled
 };
 // "proved", "refuted", "unknown", "ill-typed", "timeout".
 XFLOW_API const char* to_string(Verdict verdict);
@@ -63,10 +64,15 @@ struct RuleDecision {
 struct VerifyOptions {
   std::optional<Seconds> max_time;  // for each rule, positive; the verdict at the limit is `timeout`
   int jobs = 1;                     // number of rules decided at a time; it changes no verdict
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit of all rules: those
+  // not decided by then have the verdict `timeout`, with RuleDecision::open "cancelled". stop() returns
+  // ErrorCode::limit, "cancelled". A query that Z3 is working on is completed first, which takes seconds at most.
+  CancellationToken cancel;
 };
 
 // Decides all rules; the decisions are in the order of the rules. A rule with a record of its proof
-// (RuleSet::Records::read) is replayed instead. Errors: invalid_argument (an option).
+// (RuleSet::Records::read) is replayed instead. Errors: invalid_argument (an option), limit ("cancelled" after
+// CancellationToken::stop()).
 XFLOW_API Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options = {});
 
 struct Explanation {
@@ -74,7 +80,7 @@ struct Explanation {
   std::string text;  // what both sides compute, why they are equal, the assumptions; or the counterexample
 };
 // Explains the decision of a rule. Like the functions below, it takes a set of one rule. Errors: invalid_argument
-// (another number of rules, an option).
+// (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct InferredGuards {
@@ -83,7 +89,7 @@ struct InferredGuards {
   RuleSet rule;         // the rule with the guards, if it is proved
 };
 // Infers the weakest guards, of a small vocabulary, under which a rule is proved. The rule's own guards are dropped
-// first. Errors: invalid_argument (another number of rules, an option).
+// first. Errors: invalid_argument (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct ReplayedCounterexample {

@@ -1,19 +1,10 @@
-#include "xflow/context.h"
-
-#include <mutex>
-
+#include "src/api/context_state.h"
 #include "src/optimizer/optimize_graph.h"
 #include "src/optimizer/optimize_model.h"
-#include "src/optimizer/session.h"
 #include "src/optimizer/simplify_model.h"
 #include "src/support/exceptions.h"
 
 namespace xflow {
-
-struct Context::State {
-  std::mutex in_use;
-  api::Session session;
-};
 
 Context::Context() : state_(std::make_unique<State>()) {}
 Context::~Context() = default;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <mutex>
 
+#include "src/api/context_state.h"
 #include "src/devices/profile/profile.h"
 #include "src/devices/profile/show.h"
 #include "src/optimizer/record_profile.h"
@@ -55,13 +57,17 @@ Result<Profile> Profile::read(const std::string& path) {
 }
 
 Result<Profile> Profile::record(const std::vector<std::string>& models, const OptimizeOptions& options,
-                                const std::function<void(const std::string&)>& progress) {
+                                const ProfileProgressCallback& progress) {
+  Context context;
+  return record(context, models, options, progress);
+}
+
+Result<Profile> Profile::record(Context& context, const std::vector<std::string>& models, const OptimizeOptions& options,
+                                const ProfileProgressCallback& progress) {
+  const std::lock_guard lock(context.state().in_use);
   return api::guarded<Profile>([&]() -> Result<Profile> {
     XFLOW_TRY(const std::vector<std::string> files, models_of(models));
-    const auto tell = [&](const std::string& path) {
-      if (progress) progress(path);
-    };
-    XFLOW_TRY(cost::profile::Profile recorded, api::record_profile(files, options, tell));
+    XFLOW_TRY(cost::profile::Profile recorded, api::record_profile(files, options, progress, context.state().session));
     return Profile(std::make_unique<State>(State{std::move(recorded)}));
   });
 }

@@ -1,11 +1,10 @@
-#include "xflow/verify.h"
-
 #include <fmt/format.h>
 
 #include <atomic>
 #include <chrono>
 #include <thread>
 
+#include "src/api/context_state.h"
 #include "src/api/rule_set.h"
 #include "src/support/exceptions.h"
 #include "src/verifier/checker/replay.h"
@@ -36,15 +35,28 @@ Counterexample public_counterexample(const verifier::Counterexample& found) {
   return result;
 }
 
-Result<verifier::Options> internal(const VerifyOptions& options) {
+Result<void> check_options(const VerifyOptions& options) {
+  if (options.max_time && !(*options.max_time > Seconds(0))) return fail(ErrorCode::invalid_argument, "max_time must be positive");
+  if (options.jobs < 1) return fail(ErrorCode::invalid_argument, "jobs must be at least 1");
+  return {};
+}
+
+// The options of one decision, whose time begins now.
+verifier::Options begun(const VerifyOptions& options) {
+  using Moment = verifier::Deadline::Moment;
+  Moment end = Moment::max();
+  if (options.max_time)
+    end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(*options.max_time);
   verifier::Options result;
   result.refute_first = true;
-  if (options.max_time) {
-    if (!(*options.max_time > Seconds(0))) return fail(ErrorCode::invalid_argument, "max_time must be positive");
-    result.timeout = *options.max_time;
-  }
-  if (options.jobs < 1) return fail(ErrorCode::invalid_argument, "jobs must be at least 1");
+  result.deadline = verifier::Deadline(
+      end, [cancel = options.cancel] { return cancel.is_finishing(); }, false);
   return result;
+}
+
+Result<void> unless_stopped(const VerifyOptions& options) {
+  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+  return {};
 }
 
 std::vector<std::string> texts(const std::vector<rules::Guard>& guards) {
@@ -71,8 +83,7 @@ verifier::RuleDecision decide_one(const rules::Rule& rule, const verifier::RuleR
   return verifier::decide(rule, options);
 }
 
-RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& deciding) {
-  const verifier::Options options = deciding.started();
+RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* record, const verifier::Options& options) {
   const verifier::RuleDecision found = decide_one(rule, record, options);
   RuleDecision result;
   result.rule = found.rule;
@@ -87,30 +98,66 @@ RuleDecision decision_of(const rules::Rule& rule, const verifier::RuleRecord* re
   return result;
 }
 
-// Decides all rules with `jobs` threads. The results do not depend on the number of threads.
-Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOptions& options) {
-  XFLOW_TRY(const verifier::Options deciding, internal(options));
+// A decision, and whether the time limit or a cancellation may have changed it.
+struct Decided {
+  RuleDecision decision;
+  bool is_cut_short = false;
+};
+
+Decided decide_before_end(const rules::Rule& rule, const verifier::RuleRecord* record, const VerifyOptions& options) {
+  Decided result;
+  if (options.cancel.is_finishing()) {
+    result.decision.verdict = Verdict::timeout;
+  } else {
+    const verifier::Options deciding = begun(options);
+    result.decision = decision_of(rule, record, deciding);
+    result.is_cut_short = verifier::is_over(deciding.deadline);
+  }
+  if (!options.cancel.is_finishing()) return result;
+  result.is_cut_short = true;
+  result.decision.rule = rule.name;
+  if (result.decision.verdict == Verdict::timeout) result.decision.open = "cancelled";
+  return result;
+}
+
+// Decides the rules that the state does not know with `jobs` threads. The results do not depend on the number of
+// threads.
+Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOptions& options, Context::State& state) {
+  XFLOW_CHECK(check_options(options));
   const std::vector<rules::Rule>& rules = set.state().rules;
   std::vector<RuleDecision> decisions(rules.size());
-  std::vector<std::optional<Error>> errors(rules.size());
+  std::vector<std::size_t> open;
+  for (std::size_t k = 0; k < rules.size(); ++k) {
+    const auto known = state.decisions.find(rules[k].hash);
+    if (known == state.decisions.end()) {
+      open.push_back(k);
+    } else {
+      decisions[k] = known->second;
+    }
+  }
+  std::vector<Result<Decided>> decided(open.size(), Decided());
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
-    for (std::size_t k = next++; k < rules.size(); k = next++) {
-      auto decision = api::guarded<RuleDecision>(
-          [&]() -> Result<RuleDecision> { return decision_of(rules[k], set.state().records.find(rules[k].hash), deciding); });
-      if (decision) {
-        decisions[k] = *std::move(decision);
-      } else {
-        errors[k] = decision.error();
-      }
+    for (std::size_t n = next++; n < open.size(); n = next++) {
+      const rules::Rule& rule = rules[open[n]];
+      decided[n] =
+          api::guarded<Decided>([&]() -> Result<Decided> { return decide_before_end(rule, set.state().records.find(rule.hash), options); });
     }
   };
   std::vector<std::thread> threads;
   for (int k = 1; k < options.jobs; ++k) threads.emplace_back(work);
   work();
   for (std::thread& thread : threads) thread.join();
-  for (const std::optional<Error>& error : errors)
-    if (error) return fail(*error);
+  XFLOW_CHECK(unless_stopped(options));
+  for (std::size_t n = 0; n < open.size(); ++n) {
+    if (!decided[n]) return fail(decided[n].error());
+    decisions[open[n]] = decided[n]->decision;
+    if (decided[n]->is_cut_short) continue;
+    const rules::RuleHash& hash = rules[open[n]].hash;
+    RuleDecision& kept = state.decisions[hash] = decided[n]->decision;
+    kept.time = Seconds(0);
+    if (kept.verdict == Verdict::proved) state.session.add_proved(hash);
+  }
   return decisions;
 }
 
@@ -119,14 +166,21 @@ Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOpt
 const char* to_string(Verdict verdict) { return verifier::name(verdict); }
 
 Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options) {
-  return api::guarded<std::vector<RuleDecision>>([&] { return decide_all(rules, options); });
+  Context context;
+  return verify(context, rules, options);
+}
+
+Result<std::vector<RuleDecision>> verify(Context& context, const RuleSet& rules, const VerifyOptions& options) {
+  const std::lock_guard lock(context.state().in_use);
+  return api::guarded<std::vector<RuleDecision>>([&] { return decide_all(rules, options, context.state()); });
 }
 
 Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options) {
   return api::guarded<Explanation>([&]() -> Result<Explanation> {
-    XFLOW_TRY(const verifier::Options deciding, internal(options));
+    XFLOW_CHECK(check_options(options));
     XFLOW_TRY(const rules::Rule one, api::only_rule(rule));
-    std::string text = verifier::explain_rule(one, deciding);
+    std::string text = verifier::explain_rule(one, begun(options));
+    XFLOW_CHECK(unless_stopped(options));
     const bool proved = text.starts_with(one.name + ": proved");
     return Explanation{proved, std::move(text)};
   });
@@ -134,9 +188,11 @@ Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options) {
 
 Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options) {
   return api::guarded<InferredGuards>([&]() -> Result<InferredGuards> {
-    XFLOW_TRY(const verifier::Options deciding, internal(options));
+    XFLOW_CHECK(check_options(options));
     XFLOW_TRY(const rules::Rule one, api::only_rule(rule));
-    XFLOW_TRY(verifier::Inference inference, verifier::infer_guards(one, deciding));
+    auto inferred = verifier::infer_guards(one, begun(options));
+    XFLOW_CHECK(unless_stopped(options));
+    XFLOW_TRY(verifier::Inference inference, std::move(inferred));
     InferredGuards result;
     result.proved = inference.proved;
     result.text = fmt::format("{}: {}", one.name, verifier::to_string(inference));

@@ -31,8 +31,9 @@ Result<void> record(ProfileArguments& a) {
   a.options.search.max_states = a.states;
   a.options.warning = warn;
   ProgressLine line;
-  XFLOW_TRY(const Profile recorded,
-            Profile::record(a.models, a.options, [&](const std::string& path) { line.show("timing the kernels of " + path); }));
+  XFLOW_TRY(const Profile recorded, Profile::record(a.models, a.options, [&](const ProfileProgress& progress) {
+              if (progress.phase == ProfilePhase::measuring) line.show(progress.message);
+            }));
   return write(recorded, a.output);
 }
 

@@ -17,10 +17,11 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
 #include "src/onnx/document/document.h"
-#include "src/optimizer/load_rules.h"
 #include "src/optimizer/run.h"
 #include "src/optimizer/shipping.h"
+#include "src/optimizer/stop_device.h"
 #include "src/search/rule_rewriter.h"
+#include "src/search/run_limits.h"
 #include "src/validation/sized_model.h"
 #include "src/validation/sizes.h"
 
@@ -29,10 +30,14 @@ namespace {
 
 constexpr double kSecondsForRemeasuring = 10;  // per model, for timing kernels again that were timed under interference
 
+Result<void> refuse_elsewhere(const OptimizeOptions& options) {
+  if (!is_elsewhere(options)) return {};
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("cannot record a profile on device '{}'; choose a local device or a runner", options.device.name));
+}
+
 Result<void> open_here(const OptimizeOptions& options, DeviceCosts& here, const std::function<std::size_t()>& bytes_of_run) {
-  if (is_elsewhere(options))
-    return fail(ErrorCode::invalid_argument,
-                fmt::format("cannot record a profile on device '{}'; choose a local device or a runner", options.device.name));
+  XFLOW_CHECK(refuse_elsewhere(options));
   XFLOW_CHECK(here.open(options, bytes_of_run));
   here.database =
       std::make_unique<cost::Database>(cost::Database::open(options.device.cost_database, here.device().info(), options.warning));
@@ -58,7 +63,9 @@ Result<std::unique_ptr<Lifted>> lift(const std::string& path, const OptimizeOpti
   return lifted;
 }
 
-Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here) {
+// `tell` gets the phase and the done part of the model.
+Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const rules::VerifiedRules& rules, DeviceCosts& here,
+                          const RunLimits& limits, const std::function<void(ProfilePhase, double)>& tell) {
   ir::Arena& arena = lifted.model->arena();
   const ir::Graph& graph = lifted.model->model().graph;
   cost::CostModel model(arena, here.device(), *here.database, lifted.sizes.valuation());
@@ -66,6 +73,12 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   XFLOW_CHECK(model.cost(graph));
   search::Options search_options;
   if (options.search.max_states) search_options.max_states = *options.search.max_states;
+  search_options.stop = [&limits] { return limits.ends_search(); };
+  const auto most = static_cast<double>(std::max<std::uint64_t>(1, search_options.max_states));
+  search_options.progress = [&tell, most](const search::Progress& progress) {
+    tell(ProfilePhase::searching, std::min(1.0, static_cast<double>(progress.states) / most));
+  };
+  tell(ProfilePhase::searching, 0);
   search::RuleRewriter rewriter(rules, {});
   XFLOW_CHECK(remeasured_search(arena, graph, model, rewriter, search_options));
   here.database->flush();
@@ -95,24 +108,36 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
 }
 
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
-                                              const std::function<void(const std::string&)>& progress) {
-  DeviceCosts here;
+                                              const ProfileProgressCallback& progress, Session& session) {
+  XFLOW_CHECK(refuse_elsewhere(options));
+  const Session::Call call(session, options);
+  const RunLimits limits(options.cancel);
   // A profile has one cache state: that of the largest model.
-  XFLOW_CHECK(open_here(options, here, [&] {
+  const auto bytes_of_largest = [&] {
     std::size_t most = 0;
     for (const std::string& path : models)
       if (const auto lifted = lift(path, options))
         most = std::max(most,
                         cost::cpu::bytes_of_run((*lifted)->model->arena(), (*lifted)->model->model().graph, (*lifted)->sizes.valuation()));
     return most;
-  }));
-  XFLOW_TRY(const rules::VerifiedRules rules, load_rules(options));
+  };
+  constexpr double kForever = std::numeric_limits<double>::infinity();
+  XFLOW_TRY(DeviceCosts* const here, session.open(options, bytes_of_largest, kForever));
+  const StopDevice stop(here->device(), limits, nullptr);
+  const auto is_cancelled = [&limits] { return limits.ends_search().has_value(); };
+  const auto rules = session.rules(options, kForever, is_cancelled);
+  if (!rules && !is_cancelled()) return fail(rules.error());
   std::size_t recorded = 0;
-  for (const std::string& path : models) {
-    if (progress) progress(path);
+  for (std::size_t k = 0; k < models.size() && !is_cancelled(); ++k) {
+    const std::string& path = models[k];
+    const auto tell = [&](ProfilePhase phase, double part) {
+      if (!progress) return;
+      progress({phase, (static_cast<double>(k) + part) / static_cast<double>(models.size()), path, "timing the kernels of " + path});
+    };
+    tell(ProfilePhase::measuring, 0);
     const auto done = [&]() -> Result<void> {
       XFLOW_TRY(const std::unique_ptr<Lifted> lifted, lift(path, options));
-      return time_kernels(*lifted, options, rules, here);
+      return time_kernels(*lifted, options, *rules, *here, limits, tell);
     }();
     if (done) {
       ++recorded;
@@ -120,8 +145,10 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
       options.warning(fmt::format("{}; the model is skipped", done.error().text()));
     }
   }
-  if (recorded == 0) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");
-  return cost::profile::profile_of(*here.database, here.device().info());
+  XFLOW_CHECK(limits.check());
+  if (is_cancelled() && here->database->size() == 0) return fail(ErrorCode::limit, "cancelled");
+  if (recorded == 0 && !is_cancelled()) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");
+  return cost::profile::profile_of(*here->database, here->device().info());
 }
 
 }  // namespace xflow::api

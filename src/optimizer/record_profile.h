@@ -4,12 +4,14 @@
 
 #include <xflow/error.h>
 #include <xflow/optimize.h>
+#include <xflow/profile.h>
 
 #include <functional>
 #include <span>
 #include <string>
 
 #include "src/devices/profile/profile.h"
+#include "src/optimizer/session.h"
 
 namespace xflow::api {
 
@@ -19,9 +21,10 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options);
 
 // Times the kernels of the models, and searches up to options.search.max_states graphs of each model. With a
 // cost database, its kernels are not timed again, and the profile contains all its entries. A model that
-// cannot be read or costed is reported to options.warning and left out. Errors: as above; those of loading
-// rules; unreadable if no model is left.
+// cannot be read or costed is reported to options.warning and left out. Implements Profile::record of
+// <xflow/profile.h>, which describes cancellation. Errors: as above; those of loading rules; unreadable if no
+// model is left; limit if it is cancelled.
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
-                                              const std::function<void(const std::string&)>& progress);
+                                              const ProfileProgressCallback& progress, Session& session);
 
 }  // namespace xflow::api

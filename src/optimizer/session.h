@@ -48,6 +48,9 @@ class Session {
   Result<DeviceCosts*> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left);
   DeviceCosts& costs() { return *costs_; }  // requires a successful open()
 
+  // Takes note of a proof, so that rules() does not prove the rule again.
+  void add_proved(const rules::RuleHash& rule) { proved_.insert(rule); }
+
  private:
   void end_call();
   std::shared_ptr<cost::Database> database(const std::string& path, const cost::DeviceInfo& device);

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <utility>
 
 #include "src/eval/evaluate.h"
 #include "src/search/search.h"
@@ -28,7 +29,8 @@ void release_freed_memory();
 class RunLimits {
  public:
   explicit RunLimits(const OptimizeOptions& options);
-  // Without limits.
+  // Without limits. The token ends the run.
+  explicit RunLimits(CancellationToken cancel) : cancel_(std::move(cancel)) {}
   RunLimits() : RunLimits(CancellationToken()) {}
 
   double seconds() const;
@@ -62,7 +64,6 @@ class RunLimits {
   Acceptance may_continue() const;
 
  private:
-  explicit RunLimits(CancellationToken cancel) : cancel_(std::move(cancel)) {}
   bool memory_is_short() const;
   std::uint64_t used_bytes() const;  // releases freed memory first if usage is above half of the limit
 

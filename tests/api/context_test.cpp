@@ -2,11 +2,15 @@
 #include <gtest/gtest.h>
 #include <xflow/context.h>
 
+#include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "tests/api/formula_device.h"
+#include "tests/api/relu_model.h"
 #include "tests/places.h"
 
 namespace xflow {
@@ -107,6 +111,44 @@ TEST(Context, WarnsWhoeverCalls) {
   options.warning = [&warnings](const std::string& text) { warnings.push_back(text); };
   ASSERT_TRUE(optimize(context, two_transposes(32), options));
   EXPECT_TRUE(warnings.empty()) << "of one file once: " << warnings[0];
+}
+
+TEST(Context, KeepsWhatVerifyDecided) {
+  const auto rules = RuleSet::parse("rule relu-twice\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n", "my.rules");
+  ASSERT_TRUE(rules) << rules.error().text();
+  Context context;
+  VerifyOptions cancelled;
+  cancelled.cancel.finish();
+  const auto none = verify(context, *rules, cancelled);
+  ASSERT_TRUE(none) << none.error().text();
+  EXPECT_EQ((*none)[0].verdict, Verdict::timeout);
+  const auto first = verify(context, *rules);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_EQ((*first)[0].verdict, Verdict::proved) << "a decision that was cancelled is not kept";
+  const auto again = verify(context, *rules, cancelled);
+  ASSERT_TRUE(again) << again.error().text();
+  EXPECT_EQ((*again)[0].verdict, Verdict::proved) << "nothing is left to cancel";
+  EXPECT_EQ((*again)[0].time, Seconds(0));
+  EXPECT_EQ((*again)[0].instances, (*first)[0].instances);
+}
+
+TEST(Context, KeepsWhatAProfileMeasured) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "context_profile";
+  std::filesystem::create_directories(folder);
+  const std::string model = write_relu_model(folder / "m.onnx");
+  const auto device = std::make_shared<FormulaDevice>();
+  OptimizeOptions options;
+  options.search.max_states = 10;
+  options.device.own = device;
+  Context context;
+  const auto first = Profile::record(context, {model}, options);
+  ASSERT_TRUE(first) << first.error().text();
+  EXPECT_GT(device->measured, 0);
+  device->measured = 0;
+  const auto second = Profile::record(context, {model}, options);
+  ASSERT_TRUE(second) << second.error().text();
+  EXPECT_EQ(device->measured, 0);
+  EXPECT_EQ(first->text(), second->text());
 }
 
 // Also run with the thread sanitizer.

@@ -1,0 +1,200 @@
+// Cancellation and progress of the calls other than optimize and simplify.
+#include <gtest/gtest.h>
+#include <xflow/check.h>
+#include <xflow/generate.h>
+#include <xflow/profile.h>
+#include <xflow/verify.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/api/formula_device.h"
+#include "tests/api/relu_model.h"
+
+namespace xflow {
+namespace {
+
+const Error kCancelled{ErrorCode::limit, "cancelled", ""};
+
+std::filesystem::path folder(const char* name) {
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(path);
+  std::filesystem::create_directories(path);
+  return path;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {(std::istreambuf_iterator<char>(file)), {}};
+}
+
+template <typename Progress>
+void expect_fractions(const std::vector<Progress>& told) {
+  ASSERT_FALSE(told.empty());
+  for (const Progress& one : told) {
+    EXPECT_GE(one.fraction, 0) << one.message;
+    EXPECT_LE(one.fraction, 1) << one.message;
+    EXPECT_FALSE(one.message.empty());
+  }
+}
+
+TEST(CheckProgress, CountsTheRunsOfBothModels) {
+  const std::string model = write_relu_model(folder("check_progress") / "m.onnx");
+  std::vector<CheckProgress> told;
+  CheckOptions options;
+  options.runs = 2;
+  options.progress = [&told](const CheckProgress& progress) { told.push_back(progress); };
+  ASSERT_TRUE(check_files(model, model, options));
+  expect_fractions(told);
+  EXPECT_EQ(told.front().phase, CheckPhase::running_a);
+  EXPECT_EQ(told.front().message, "A in double, inputs 1 of 2");
+  EXPECT_EQ(told.back().phase, CheckPhase::running_b);
+  EXPECT_EQ(told.back().message, "B in float, inputs 2 of 2");
+  for (std::size_t k = 1; k < told.size(); ++k) EXPECT_GE(told[k].fraction, told[k - 1].fraction);
+  EXPECT_STREQ(to_string(CheckPhase::running_a), "running A");
+}
+
+TEST(CheckCancel, FinishActsAsTheTimeLimit) {
+  const std::filesystem::path at = folder("check_cancel");
+  const std::string a = write_relu_model(at / "a.onnx");
+  CheckOptions options;
+  options.runs = 3;
+  options.progress = [&options](const CheckProgress& progress) {
+    if (progress.message.find("inputs 2 of 3") != std::string::npos) options.cancel.finish();
+  };
+  const auto undecided = check_files(a, a, options);
+  ASSERT_FALSE(undecided);
+  EXPECT_EQ(undecided.error().code, ErrorCode::limit);
+  EXPECT_EQ(undecided.error().message, "not decided: cancelled after 1 of 3 sets of inputs, on which the models agree");
+  options.cancel = {};
+  const auto different = check_files(a, write_relu_model(at / "b.onnx", "Sqrt"), options);
+  ASSERT_TRUE(different) << different.error().text();
+  EXPECT_FALSE(different->equal) << "a difference that was found is a result";
+}
+
+TEST(CheckCancel, StopIsAnError) {
+  const std::string a = write_relu_model(folder("check_stop") / "a.onnx");
+  CheckOptions options;
+  options.progress = [&options](const CheckProgress&) { options.cancel.stop(); };
+  EXPECT_EQ(check_files(a, a, options).error(), kCancelled);
+  EXPECT_EQ(check_files(a, a, options).error(), kCancelled) << "stopped before the call";
+}
+
+constexpr std::string_view kRule = "rule relu-twice\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n";
+
+RuleSet one_rule() {
+  auto rules = RuleSet::parse(kRule, "my.rules");
+  EXPECT_TRUE(rules) << rules.error().text();
+  return rules ? *rules : RuleSet();
+}
+
+TEST(VerifyCancel, FinishLeavesRulesUndecided) {
+  VerifyOptions options;
+  options.cancel.finish();
+  const auto decisions = verify(one_rule(), options);
+  ASSERT_TRUE(decisions) << decisions.error().text();
+  ASSERT_FALSE(decisions->empty());
+  for (const RuleDecision& decision : *decisions) {
+    EXPECT_EQ(decision.rule, "relu-twice");
+    EXPECT_EQ(decision.verdict, Verdict::timeout);
+    EXPECT_EQ(decision.open, "cancelled");
+  }
+}
+
+TEST(VerifyCancel, StopIsAnError) {
+  VerifyOptions options;
+  options.cancel.stop();
+  EXPECT_EQ(verify(one_rule(), options).error(), kCancelled);
+  EXPECT_EQ(explain(one_rule(), options).error(), kCancelled);
+  EXPECT_EQ(infer_guards(one_rule(), options).error(), kCancelled);
+}
+
+GenerateOptions small_job(const char* name) {
+  GenerateOptions options;
+  options.operators = {"relu", "transpose"};
+  options.max_operators = 2;
+  options.out = folder(name);
+  return options;
+}
+
+TEST(GenerateProgress, HasAPhaseAndAFraction) {
+  std::vector<GenerateProgress> told;
+  GenerateOptions options = small_job("generate_progress");
+  options.progress = [&told](const GenerateProgress& progress) { told.push_back(progress); };
+  ASSERT_TRUE(generate(options));
+  expect_fractions(told);
+  EXPECT_EQ(told.front().phase, GeneratePhase::enumerating);
+  EXPECT_NE(told.front().message.find("graphs: 1 of "), std::string::npos) << told.front().message;
+  EXPECT_EQ(told.back().phase, GeneratePhase::deriving);
+  EXPECT_EQ(told.back().fraction, 1);
+  EXPECT_STREQ(to_string(GeneratePhase::grouping), "grouping");
+}
+
+TEST(GenerateCancel, ALaterCallContinues) {
+  GenerateOptions whole = small_job("generate_whole");
+  ASSERT_TRUE(generate(whole));
+  for (const GeneratePhase phase : {GeneratePhase::enumerating, GeneratePhase::grouping, GeneratePhase::deriving}) {
+    GenerateOptions options = small_job("generate_cancelled");
+    options.progress = [&options, phase](const GenerateProgress& progress) {
+      if (progress.phase == phase) options.cancel.finish();
+    };
+    EXPECT_EQ(generate(options).error(), kCancelled) << to_string(phase);
+    EXPECT_FALSE(std::filesystem::exists(options.out + "/generated.rules"));
+    EXPECT_EQ(generate(options).error(), kCancelled) << "the token is still set";
+    options.cancel = {};
+    options.progress = {};
+    const auto done = generate(options);
+    ASSERT_TRUE(done) << done.error().text();
+    EXPECT_EQ(text_of(options.out + "/generated.rules"), text_of(whole.out + "/generated.rules")) << to_string(phase);
+  }
+}
+
+OptimizeOptions by_formula() {
+  OptimizeOptions options;
+  options.search.max_states = 10;
+  options.device.own = std::make_shared<FormulaDevice>();
+  return options;
+}
+
+TEST(ProfileProgress, NamesTheModel) {
+  const std::string model = write_relu_model(folder("profile_progress") / "m.onnx");
+  std::vector<ProfileProgress> told;
+  const auto profile = Profile::record({model}, by_formula(), [&told](const ProfileProgress& progress) { told.push_back(progress); });
+  ASSERT_TRUE(profile) << profile.error().text();
+  expect_fractions(told);
+  EXPECT_EQ(told.front().phase, ProfilePhase::measuring);
+  EXPECT_EQ(told.front().fraction, 0);
+  EXPECT_EQ(told.front().model, model);
+  EXPECT_EQ(told.front().message, "timing the kernels of " + model);
+  EXPECT_EQ(told.back().phase, ProfilePhase::searching);
+  EXPECT_STREQ(to_string(ProfilePhase::measuring), "measuring");
+}
+
+TEST(ProfileCancel, FinishKeepsTheKernelsSoFar) {
+  const std::filesystem::path at = folder("profile_cancel");
+  const std::string first = write_relu_model(at / "a.onnx");
+  const std::string second = write_relu_model(at / "b.onnx", "Sqrt");
+  OptimizeOptions options = by_formula();
+  const auto both = Profile::record({first, second}, options);
+  ASSERT_TRUE(both) << both.error().text();
+  const auto early = Profile::record({first, second}, options, [&options](const ProfileProgress& progress) {
+    if (progress.phase == ProfilePhase::searching) options.cancel.finish();
+  });
+  ASSERT_TRUE(early) << early.error().text();
+  EXPECT_GT(early->kernels(), 0U);
+  EXPECT_LT(early->kernels(), both->kernels());
+  EXPECT_EQ(Profile::record({first}, options).error(), kCancelled) << "no kernel was timed";
+}
+
+TEST(ProfileCancel, StopIsAnError) {
+  const std::string model = write_relu_model(folder("profile_stop") / "m.onnx");
+  OptimizeOptions options = by_formula();
+  const auto stopped = Profile::record({model}, options, [&options](const ProfileProgress&) { options.cancel.stop(); });
+  EXPECT_EQ(stopped.error(), kCancelled);
+}
+
+}  // namespace
+}  // namespace xflow
