@@ -67,7 +67,7 @@ struct VerifyOptions {
   // Cancels the call from another thread or a signal handler. finish() acts as the time limit of all rules: those
   // not decided by then have the verdict `timeout`, with RuleDecision::open "cancelled". stop() returns
   // ErrorCode::limit, "cancelled". A query that Z3 is working on is completed first, which takes seconds at most.
-  CancellationToken cancel;
+  CancellationToken cancel = {};
 };
 
 // Decides all rules; the decisions are in the order of the rules. A rule with a record of its proof
