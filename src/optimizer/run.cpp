@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -184,7 +183,7 @@ class Optimization {
     if (error.code != ErrorCode::limit || !had_to_end) return fail(error);
     Round& r = *round_;
     const search::StopReason stop = ended.value_or(search::StopReason::time_limit);
-    r.report.search.stop_reason = search::name(stop);
+    r.report.search.stop_reason = stop;
     api::keep_original(fmt::format("{}: {}", nothing_found(stop), error.text()), {}, r.report);
     return at(Stage::write);
   }
@@ -340,18 +339,7 @@ class Optimization {
     r.report.search.expanded = r.outcome.expanded;
     r.report.search.stop_reason = r.outcome.stop;
     if (rounds_ == 1) r.report.search.gap = gap_of(r.options.search, r.costs->device(), r.outcome.bound);
-    std::map<std::string_view, const rules::Rule*> rules;
-    for (std::size_t k = 0; k < r.rules->size(); ++k) {
-      const rules::Rule& rule = r.rules->rule(static_cast<rules::RuleId>(k));
-      rules.emplace(rule.name, &rule);
-    }
-    for (const auto& [name, count] : r.outcome.rules) {
-      RuleCount& reported = r.report.search.rules.emplace_back(RuleCount{name, count.matched, count.improved, count.applied});
-      const auto rule = rules.find(name);
-      if (rule == rules.end()) continue;  // a built-in simplification
-      reported.float_class = rule->second->float_class;
-      reported.float_effects = rule->second->number_effects;
-    }
+    r.report.search.rules = counts_of(r.outcome.rules, *r.rules);
     r.report.constant_bytes.before = r.outcome.constant_bytes_before;
     r.report.constant_bytes.after = r.outcome.constant_bytes_after;
   }

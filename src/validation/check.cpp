@@ -204,8 +204,9 @@ class Check {
   // difference.
   Result<void> compare(const InputSet& set, const std::vector<eval::Tensor>& reference, std::size_t run, std::size_t total) {
     XFLOW_TRY(const std::vector<eval::Tensor> own,
-              runner_ != nullptr ? runner_->run(0, true)
-                                 : a_.run(set, eval::Number::float32, samples_, progress(CheckPhase::running_a, 1.0 / 3, "A in float", run, total)));
+              runner_ != nullptr
+                  ? runner_->run(0, true)
+                  : a_.run(set, eval::Number::float32, samples_, progress(CheckPhase::running_a, 1.0 / 3, "A in float", run, total)));
     Result<std::vector<eval::Tensor>> actual = fail(ErrorCode::internal, "not run");
     if (runner_ != nullptr) {
       progress(CheckPhase::running_b, 2.0 / 3, "B in the runner", run, total)();

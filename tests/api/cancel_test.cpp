@@ -32,9 +32,9 @@ std::string text_of(const std::string& path) {
 }
 
 template <typename Progress>
-void expect_fractions(const std::vector<Progress>& told) {
-  ASSERT_FALSE(told.empty());
-  for (const Progress& one : told) {
+void expect_fractions(const std::vector<Progress>& reported) {
+  ASSERT_FALSE(reported.empty());
+  for (const Progress& one : reported) {
     EXPECT_GE(one.fraction, 0) << one.message;
     EXPECT_LE(one.fraction, 1) << one.message;
     EXPECT_FALSE(one.message.empty());
@@ -43,17 +43,17 @@ void expect_fractions(const std::vector<Progress>& told) {
 
 TEST(CheckProgress, CountsTheRunsOfBothModels) {
   const std::string model = write_relu_model(folder("check_progress") / "m.onnx");
-  std::vector<CheckProgress> told;
+  std::vector<CheckProgress> reported;
   CheckOptions options;
   options.runs = 2;
-  options.progress = [&told](const CheckProgress& progress) { told.push_back(progress); };
+  options.progress = [&reported](const CheckProgress& progress) { reported.push_back(progress); };
   ASSERT_TRUE(check_files(model, model, options));
-  expect_fractions(told);
-  EXPECT_EQ(told.front().phase, CheckPhase::running_a);
-  EXPECT_EQ(told.front().message, "A in double, inputs 1 of 2");
-  EXPECT_EQ(told.back().phase, CheckPhase::running_b);
-  EXPECT_EQ(told.back().message, "B in float, inputs 2 of 2");
-  for (std::size_t k = 1; k < told.size(); ++k) EXPECT_GE(told[k].fraction, told[k - 1].fraction);
+  expect_fractions(reported);
+  EXPECT_EQ(reported.front().phase, CheckPhase::running_a);
+  EXPECT_EQ(reported.front().message, "A in double, inputs 1 of 2");
+  EXPECT_EQ(reported.back().phase, CheckPhase::running_b);
+  EXPECT_EQ(reported.back().message, "B in float, inputs 2 of 2");
+  for (std::size_t k = 1; k < reported.size(); ++k) EXPECT_GE(reported[k].fraction, reported[k - 1].fraction);
   EXPECT_STREQ(to_string(CheckPhase::running_a), "running A");
 }
 
@@ -121,15 +121,15 @@ GenerateOptions small_job(const char* name) {
 }
 
 TEST(GenerateProgress, HasAPhaseAndAFraction) {
-  std::vector<GenerateProgress> told;
+  std::vector<GenerateProgress> reported;
   GenerateOptions options = small_job("generate_progress");
-  options.progress = [&told](const GenerateProgress& progress) { told.push_back(progress); };
+  options.progress = [&reported](const GenerateProgress& progress) { reported.push_back(progress); };
   ASSERT_TRUE(generate(options));
-  expect_fractions(told);
-  EXPECT_EQ(told.front().phase, GeneratePhase::enumerating);
-  EXPECT_NE(told.front().message.find("graphs: 1 of "), std::string::npos) << told.front().message;
-  EXPECT_EQ(told.back().phase, GeneratePhase::deriving);
-  EXPECT_EQ(told.back().fraction, 1);
+  expect_fractions(reported);
+  EXPECT_EQ(reported.front().phase, GeneratePhase::enumerating);
+  EXPECT_NE(reported.front().message.find("graphs: 1 of "), std::string::npos) << reported.front().message;
+  EXPECT_EQ(reported.back().phase, GeneratePhase::deriving);
+  EXPECT_EQ(reported.back().fraction, 1);
   EXPECT_STREQ(to_string(GeneratePhase::grouping), "grouping");
 }
 
@@ -161,15 +161,16 @@ OptimizeOptions by_formula() {
 
 TEST(ProfileProgress, NamesTheModel) {
   const std::string model = write_relu_model(folder("profile_progress") / "m.onnx");
-  std::vector<ProfileProgress> told;
-  const auto profile = Profile::record({model}, by_formula(), [&told](const ProfileProgress& progress) { told.push_back(progress); });
+  std::vector<ProfileProgress> reported;
+  const auto profile =
+      Profile::record({model}, by_formula(), [&reported](const ProfileProgress& progress) { reported.push_back(progress); });
   ASSERT_TRUE(profile) << profile.error().text();
-  expect_fractions(told);
-  EXPECT_EQ(told.front().phase, ProfilePhase::measuring);
-  EXPECT_EQ(told.front().fraction, 0);
-  EXPECT_EQ(told.front().model, model);
-  EXPECT_EQ(told.front().message, "timing the kernels of " + model);
-  EXPECT_EQ(told.back().phase, ProfilePhase::searching);
+  expect_fractions(reported);
+  EXPECT_EQ(reported.front().phase, ProfilePhase::measuring);
+  EXPECT_EQ(reported.front().fraction, 0);
+  EXPECT_EQ(reported.front().model, model);
+  EXPECT_EQ(reported.front().message, "timing the kernels of " + model);
+  EXPECT_EQ(reported.back().phase, ProfilePhase::searching);
   EXPECT_STREQ(to_string(ProfilePhase::measuring), "measuring");
 }
 

@@ -125,11 +125,11 @@ TEST(Context, KeepsWhatVerifyDecided) {
   const auto first = verify(context, *rules);
   ASSERT_TRUE(first) << first.error().text();
   EXPECT_EQ((*first)[0].verdict, Verdict::proved) << "a decision that was cancelled is not kept";
-  const auto again = verify(context, *rules, cancelled);
-  ASSERT_TRUE(again) << again.error().text();
-  EXPECT_EQ((*again)[0].verdict, Verdict::proved) << "nothing is left to cancel";
-  EXPECT_EQ((*again)[0].time, Seconds(0));
-  EXPECT_EQ((*again)[0].instances, (*first)[0].instances);
+  const auto later = verify(context, *rules, cancelled);
+  ASSERT_TRUE(later) << later.error().text();
+  EXPECT_EQ((*later)[0].verdict, Verdict::proved) << "nothing is left to cancel";
+  EXPECT_EQ((*later)[0].time, Seconds(0));
+  EXPECT_EQ((*later)[0].instances, (*first)[0].instances);
 }
 
 TEST(Context, KeepsWhatAProfileMeasured) {
