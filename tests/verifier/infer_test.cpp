@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
+#include "src/rules/instantiate.h"
 #include "src/verifier/checker/replay.h"
+#include "src/verifier/guards/sampled_instances.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
 #include "tests/places.h"
@@ -82,6 +85,55 @@ TEST(InferredGuards, AreNotFoundForARuleThatNoGuardSaves) {
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_FALSE(found->proved);
   EXPECT_EQ(to_string(*found), "no guards of the vocabulary exclude all sizes on which the sides differ\n");
+}
+
+// Candidates contradict the typing of the source, which says nothing of the rule.
+TEST(InferredGuards, ThatDoNotSufficeLeaveTheVerdictOfTheRule) {
+  const std::set<std::string> names = {"sum-of-convolutions-padded-at-the-end", "bias-through-padded-convolution",
+                                       "sum-of-convolutions-over-swapped-channels"};
+  const auto all = read_rules(places::repository() + "/tests/verifier/refuted");
+  ASSERT_TRUE(all) << all.error().text();
+  std::size_t seen = 0;
+  for (const rules::Rule& rule : *all) {
+    if (!names.contains(rule.name)) continue;
+    ++seen;
+    const auto found = infer_guards(rule);
+    ASSERT_TRUE(found) << found.error().text();
+    EXPECT_FALSE(found->proved) << rule.name;
+    EXPECT_EQ(found->open, decide(rule).explanation()) << rule.name;
+    EXPECT_TRUE(found->open.starts_with("refuted: ")) << rule.name << ": " << found->open;
+  }
+  EXPECT_EQ(seen, names.size());
+}
+
+// Few instances are in memory at a time, so that a search that ends frees few. The same ones are sampled.
+TEST(InferredGuards, AreSoughtInInstancesThatAreMadeAgain) {
+  const auto rules = rules::parse_rules(R"(rule r
+  with
+    x: [A..], z: [B..]
+  source
+    y = expand(x, shape: [B..]) + z
+  target
+    y = x + z
+  where rank(z) <= 3
+)",
+                                        "r.rules");
+  ASSERT_TRUE(rules) << rules.error().text();
+  const auto all = rules::instantiate(rules->front());
+  ASSERT_TRUE(all) << all.error().text();
+  constexpr std::size_t kMost = 4;
+  ASSERT_GT(all->size(), 2 * kMost);
+  for (const std::size_t kept : {std::size_t{0}, kMost, all->size() - 1, all->size()}) {
+    std::size_t choices = 0;
+    const auto sampled = sampled_instances(rules->front(), kMost, kept, [&] { return ++choices == 0; });
+    ASSERT_TRUE(sampled) << sampled.error().text();
+    ASSERT_EQ(sampled->size(), kMost);
+    for (std::size_t k = 0; k < kMost; ++k) EXPECT_EQ((*sampled)[k].choice, (*all)[k * (all->size() / kMost)].choice);
+    const std::size_t last = choices;
+    choices = 0;
+    EXPECT_FALSE(sampled_instances(rules->front(), kMost, kept, [&] { return ++choices == last; }));
+    EXPECT_EQ(choices, last);
+  }
 }
 
 }  // namespace

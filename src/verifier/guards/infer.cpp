@@ -9,6 +9,7 @@
 #include "src/verifier/counterexample/refute.h"
 #include "src/verifier/guards/features.h"
 #include "src/verifier/guards/guard_vocabulary.h"
+#include "src/verifier/guards/sampled_instances.h"
 #include "src/verifier/proof/assumptions.h"
 #include "src/verifier/proof/prove_rules.h"
 
@@ -20,6 +21,7 @@ using ir::SymbolKind;
 using rules::Guard;
 
 constexpr std::size_t kInstances = 4;  // sampled per rule
+constexpr std::size_t kMostKept = 64;  // instances in memory
 constexpr std::size_t kFirstSamples = 160;
 constexpr std::size_t kMoreSamples = 48;          // that satisfy an insufficient set of guards
 constexpr std::size_t kTries = 40;                // sizes drawn for one sample
@@ -27,6 +29,8 @@ constexpr int kGuardDraws = 200;                  // sets of guards tried on siz
 constexpr int kRounds = 24;                       // sets of guards tried
 constexpr std::size_t kWeaker = 8;                // weaker guards tried in place of a guard
 constexpr std::uint64_t kInferenceWork = 20'000;  // scalar operations per comparison
+
+constexpr const char* kTimeIsUp = "the time limit was reached";
 
 struct Sample {
   std::size_t instance;
@@ -46,8 +50,7 @@ class Search {
  public:
   Search(const rules::Rule& rule, std::vector<rules::RuleInstance>& instances, std::vector<Guard> kept, const Options& options)
       : rule_(rule), kept_(std::move(kept)), options_(options) {
-    const std::size_t stride = std::max<std::size_t>(1, instances.size() / kInstances);
-    for (std::size_t k = 0; k < instances.size() && sites_.size() < kInstances; k += stride) sites_.emplace_back(instances[k]);
+    for (rules::RuleInstance& instance : instances) sites_.emplace_back(instance);
     options_.shrink = false;
   }
 
@@ -251,12 +254,14 @@ class Search {
     return true;
   }
 
+  // Sets open_ unless guards were found that exclude all known differences but do not suffice.
   bool find(Chosen& chosen) {
     int draws = 0;
+    bool any = false;
     for (int round = 0; round < kRounds && draws < kGuardDraws;) {
       if (time_is_up()) return false;
       if (!choose(chosen)) {
-        if (open_.empty()) open_ = "no guards of the vocabulary exclude all sizes on which the sides differ";
+        if (!any) open_ = "no guards of the vocabulary exclude all sizes on which the sides differ";
         return false;
       }
       const std::vector<Guard> guards = guards_of(chosen);
@@ -266,7 +271,7 @@ class Search {
       const RuleDecision d = decide_with(guards);
       if (d.verdict == Verdict::proved) return true;
       if (time_is_up()) return false;
-      open_ = d.explanation();
+      any = true;
       if (add_counterexample(guards, d)) continue;
       // No sizes contradict these guards, but the rule is not proved: the guard that excludes least is not
       // tried again.
@@ -278,7 +283,7 @@ class Search {
 
   bool time_is_up() {
     if (!is_over(options_.deadline)) return false;
-    open_ = "the time limit was reached";
+    open_ = kTimeIsUp;
     return true;
   }
 
@@ -398,15 +403,22 @@ std::vector<Guard> ranges_of_elements(const rules::Rule& rule, const rules::Rule
 Result<Inference> search(const rules::Rule& rule, const std::vector<Guard>& kept, const std::vector<Guard>& dropped,
                          const Options& options) {
   XFLOW_TRY(const rules::Rule bare, with_guards(rule, kept));
-  auto instantiated = rules::instantiate(bare, rules::kMaxChoices, [&] { return is_over(options.deadline); });
-  if (!instantiated && is_over(options.deadline)) {
+  auto sampled = sampled_instances(bare, kInstances, kMostKept, [&] { return is_over(options.deadline); });
+  if (!sampled && is_over(options.deadline)) {
     Inference ended;
     ended.kept = kept;
-    ended.open = "the time limit was reached";
+    ended.open = kTimeIsUp;
     return ended;
   }
-  XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(instantiated));
+  XFLOW_TRY(std::vector<rules::RuleInstance> instances, std::move(sampled));
   return Search(bare, instances, kept, options).run(dropped);
+}
+
+// The verdict of a rule for which no guards are found.
+std::string verdict_of(const rules::Rule& rule, const Options& options) {
+  const RuleDecision d = decide(rule, options);
+  if (d.verdict == Verdict::proved) return "proved with its own guards, but no others were found";
+  return d.verdict == Verdict::timeout ? kTimeIsUp : d.explanation();
 }
 
 }  // namespace
@@ -427,7 +439,7 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& given) {
   if (!looked && is_over(options.deadline)) return found;
   XFLOW_CHECK(looked);
   for (const Guard& range : ranges) {
-    if (is_over(options.deadline)) break;
+    if (is_over(options.deadline)) return found;
     std::vector<Guard> more = kept;
     more.push_back(range);
     const auto other = search(rule, more, dropped, options);
@@ -438,8 +450,9 @@ Result<Inference> infer_guards(const rules::Rule& rule, const Options& given) {
     for (const InferredGuard& g : found.guards) without.push_back(g.guard);
     XFLOW_TRY(const rules::Rule weaker, with_guards(rule, without));
     found.guards.insert(found.guards.begin(), {range, decide(weaker, options).decision.counterexample});
-    break;
+    return found;
   }
+  if (found.open.empty()) found.open = verdict_of(rule, options);
   return found;
 }
 
