@@ -97,6 +97,4 @@ Result<ir::Constant> fill_constant(ir::DataType type, std::vector<std::int64_t> 
   return ir::make_integer_constant(type, std::move(dims), std::vector<std::int64_t>(elements, rational->numerator()));
 }
 
-ir::Poly wrapped_index(ir::Symbols& symbols, const ir::Poly& e, const ir::Poly& d) { return d.is_zero() ? ir::Poly(0) : symbols.mod(e, d); }
-
 }  // namespace xflow::ops::movement

@@ -45,8 +45,4 @@ Result<ir::Constant> fill_constant(ir::DataType type, std::vector<std::int64_t> 
 // True for floating, integer and boolean types, whose elements can be read from and written as real numbers.
 bool has_arithmetic(ir::DataType type);
 
-// The index e in [-d, d) with negative values counted from the end: e mod d. 0 if d = 0: there is no element
-// to read.
-ir::Poly wrapped_index(ir::Symbols& symbols, const ir::Poly& e, const ir::Poly& d);
-
 }  // namespace xflow::ops::movement

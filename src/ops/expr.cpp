@@ -223,10 +223,11 @@ Expr Builder::integer(const ir::Poly& value) {
   return make(std::move(node));
 }
 
-Expr Builder::read(int operand, std::vector<ir::Poly> indices) {
+Expr Builder::read(int operand, std::vector<ir::Poly> indices, std::vector<WrappedIndex> wrapped) {
   ExprNode node = node_of(ExprKind::read);
   node.operand = operand;
   node.indices = std::move(indices);
+  node.wrapped = std::move(wrapped);
   return make(std::move(node));
 }
 
@@ -294,6 +295,10 @@ Expr Builder::cast(ir::DataType type, Expr a) {
 
 ir::Poly Builder::element(int operand, std::vector<ir::Poly> indices) {
   return symbols_.element(static_cast<std::uint32_t>(operand), std::move(indices));
+}
+
+ir::Poly Builder::wrap(const WrappedIndex& index) {
+  return index.size.is_zero() ? ir::Poly(0) : symbols_.mod(element(index.operand, index.at), index.size);
 }
 
 Expr operator+(const Expr& a, const Expr& b) { return make_apply(Function::add, {a, b}); }

@@ -91,12 +91,21 @@ enum class ExprKind : std::uint8_t {
 struct ExprNode;
 using Expr = std::shared_ptr<const ExprNode>;
 
+// The element of integer operand `operand` at `at` as an index of a dimension. Where it is not in
+// [-size, size), a runtime stops. A read lists it even if its indices do not mention it: e mod 1 = 0.
+struct WrappedIndex {
+  int operand;
+  std::vector<ir::Poly> at;
+  ir::Poly size;
+};
+
 struct ExprNode {
   ExprKind kind;
   ir::Real literal;
   ir::Poly integer;
   int operand = -1;
   std::vector<ir::Poly> indices;
+  std::vector<WrappedIndex> wrapped;
   ir::SymbolId binder{};
   ir::Poly extent;
   Condition condition;
@@ -114,7 +123,8 @@ class Builder {
 
   Expr literal(const ir::Real& value);
   Expr integer(const ir::Poly& value);
-  Expr read(int operand, std::vector<ir::Poly> indices);
+  // `wrapped`: all elements of integer operands from which `indices` are computed by wrap().
+  Expr read(int operand, std::vector<ir::Poly> indices, std::vector<WrappedIndex> wrapped = {});
   // The sum / maximum over a fresh binder in [0, extent).
   using Body = std::function<Expr(const ir::Poly& binder)>;
   Expr sum(const ir::Poly& extent, const Body& body);
@@ -131,6 +141,9 @@ class Builder {
   // The element of integer operand `operand` at `indices`, as an index polynomial. The operator's definition
   // must guarantee that reads with this index are in range.
   ir::Poly element(int operand, std::vector<ir::Poly> indices);
+  // The element as an index in [0, size): a negative one counts from the end. 0 if the size is 0: there is no
+  // element to read.
+  ir::Poly wrap(const WrappedIndex& index);
 
  private:
   ir::Symbols& symbols_;

@@ -30,12 +30,12 @@ struct Gather {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     const std::size_t named = operation.operands[1].rank();
-    const ir::Poly element =
-        builder.element(1, {index.begin() + static_cast<std::ptrdiff_t>(axis), index.begin() + static_cast<std::ptrdiff_t>(axis + named)});
-    std::vector<ir::Poly> from(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(axis));
-    from.push_back(movement::wrapped_index(builder.symbols(), element, operation.operands[0].shape[axis]));
-    from.insert(from.end(), index.begin() + static_cast<std::ptrdiff_t>(axis + named), index.end());
-    return builder.read(0, std::move(from));
+    const auto at = index.begin() + static_cast<std::ptrdiff_t>(axis);
+    const WrappedIndex place{1, {at, at + static_cast<std::ptrdiff_t>(named)}, operation.operands[0].shape[axis]};
+    std::vector<ir::Poly> from(index.begin(), at);
+    from.push_back(builder.wrap(place));
+    from.insert(from.end(), at + static_cast<std::ptrdiff_t>(named), index.end());
+    return builder.read(0, std::move(from), {place});
   }
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"axis", ir::Poly(node.integer("axis", 0))}}}; }

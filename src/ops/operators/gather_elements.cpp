@@ -32,8 +32,9 @@ struct GatherElements {
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::size_t axis = movement::axis(operation);
     std::vector<ir::Poly> from(index.begin(), index.end());
-    from[axis] = movement::wrapped_index(builder.symbols(), builder.element(1, from), operation.operands[0].shape[axis]);
-    return builder.read(0, std::move(from));
+    const WrappedIndex place{1, from, operation.operands[0].shape[axis]};
+    from[axis] = builder.wrap(place);
+    return builder.read(0, std::move(from), {place});
   }
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"axis", ir::Poly(node.integer("axis", 0))}}}; }

@@ -43,14 +43,15 @@ struct GatherNd {
     const std::int64_t named = *indices.back().constant();
     const auto rest = index.begin() + static_cast<std::ptrdiff_t>(indices.size()) - 1;
     std::vector<ir::Poly> from(index.begin(), index.begin() + static_cast<std::ptrdiff_t>(batch));
+    std::vector<WrappedIndex> places;
     for (std::int64_t k = 0; k < named; ++k) {
-      std::vector<ir::Poly> place(index.begin(), rest);
-      place.emplace_back(k);
-      from.push_back(
-          movement::wrapped_index(builder.symbols(), builder.element(1, std::move(place)), x[static_cast<std::size_t>(batch + k)]));
+      std::vector<ir::Poly> at(index.begin(), rest);
+      at.emplace_back(k);
+      places.push_back({1, std::move(at), x[static_cast<std::size_t>(batch + k)]});
+      from.push_back(builder.wrap(places.back()));
     }
     from.insert(from.end(), rest, index.end());
-    return builder.read(0, std::move(from));
+    return builder.read(0, std::move(from), std::move(places));
   }
 
   static Result<Lifted> lift(const OnnxNode& node) { return Lifted{{0, 1}, {{"batch", ir::Poly(node.integer("batch_dims", 0))}}}; }

@@ -58,6 +58,11 @@ class Hasher {
       case ops::ExprKind::read:
         hash = mix(hash, static_cast<std::uint64_t>(e->operand));
         for (const Poly& p : e->indices) hash = broken(Fault::semantics_without_indices) ? hash : mix(hash, poly(p));
+        for (const ops::WrappedIndex& w : e->wrapped) {
+          if (broken(Fault::semantics_without_wrapped_indices)) break;
+          hash = mix(mix(hash, static_cast<std::uint64_t>(w.operand)), poly(w.size));
+          for (const Poly& p : w.at) hash = mix(hash, poly(p));
+        }
         return hash;
       case ops::ExprKind::sum:
       case ops::ExprKind::maximum:

@@ -169,14 +169,7 @@ class Concrete::Implementation {
     }
   }
   void find_index_sizes(const ExprNode& e, const ir::Node& node) {
-    for (std::size_t k = 0; k < e.indices.size(); ++k) {
-      for (const SymbolId s : arena_.symbols().all_symbols(e.indices[k])) {
-        const ir::SymbolInfo& info = arena_.symbols().info(s);
-        if (info.kind != SymbolKind::element) continue;
-        const ir::ValueId data = node.operands[static_cast<std::size_t>(e.operand)];
-        index_sizes_.emplace(node.operands[info.tensor], arena_.type(data).shape[k]);
-      }
-    }
+    for (const ops::WrappedIndex& w : e.wrapped) index_sizes_.emplace(node.operands[static_cast<std::size_t>(w.operand)], w.size);
     for (const ops::Expr& a : e.arguments) find_index_sizes(*a, node);
   }
 
@@ -261,16 +254,15 @@ class Concrete::Implementation {
     return true;
   }
 
-  // True if every element of an integer tensor in `index` is a valid index of a dimension of this size.
-  bool is_in_range(const Poly& index, std::int64_t size, const Frame& frame) const {
-    if (index.as_symbol() || !arena_.symbols().has_elements()) return true;
-    for (const SymbolId s : arena_.symbols().all_symbols(index)) {
-      const ir::SymbolInfo& info = arena_.symbols().info(s);
-      if (info.kind != SymbolKind::element) continue;
-      const Number n = read(static_cast<int>(info.tensor), info.arguments, frame);
-      if (n.has_value() && (!n.is_small() || n.numerator() < -size || n.numerator() >= size)) return false;
-    }
-    return true;
+  // True if the element has a value. Stops if that is no index of its dimension.
+  bool is_index(const ops::WrappedIndex& w, const Frame& frame) const {
+    const auto size = integer(w.size, frame);
+    if (size == 1 && broken(Fault::refute_single_indices_are_in_range)) return true;
+    const Number n = read(w.operand, w.at, frame);
+    if (!size || !n.has_value()) return false;
+    const bool is_in_range = n.is_small() && n.numerator() >= -*size && n.numerator() < *size;
+    stops_ = stops_ || !is_in_range;
+    return is_in_range;
   }
 
   Number read(int operand, const std::vector<Poly>& indices, const Frame& frame) const {
@@ -279,10 +271,6 @@ class Concrete::Implementation {
     const ConcreteTensor& t = found->second;
     std::int64_t position = 0;
     for (std::size_t k = 0; k < indices.size(); ++k) {
-      if (!is_in_range(indices[k], t.dims[k], frame)) {
-        stops_ = true;
-        return Number::undefined();
-      }
       const auto i = integer(indices[k], frame);
       if (!i || *i < 0 || *i >= t.dims[k]) return Number::undefined();
       position = position * t.dims[k] + *i;
@@ -304,6 +292,8 @@ class Concrete::Implementation {
         return v ? Number(*v) : Number::undefined();
       }
       case ExprKind::read:
+        for (const ops::WrappedIndex& w : e.wrapped)
+          if (!is_index(w, frame)) return Number::undefined();
         return read(e.operand, e.indices, frame);
       case ExprKind::sum:
       case ExprKind::maximum: {

@@ -30,11 +30,12 @@ class Composer {
   void set_branches(Branch branch);
 
   // Demands (demands.h): what must hold for the element of `value` at `index` to have a value, and for a
-  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand.
+  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand. An
+  // index or divisor that may have no value does not stop a node. It adds none if `source` uses it, too.
   using Known = std::function<bool(const Condition& condition, const Atom& atom)>;
   bool has_demands(ir::ValueId value);
   std::vector<Piece> demands(ir::ValueId value, const std::vector<Poly>& index);
-  std::vector<Piece> demands_of_nodes(const ir::Graph& graph, const Known& known);
+  std::vector<Piece> demands_of_nodes(const ir::Graph& graph, const ir::Graph& source, const Known& known);
 
  private:
   struct Generic {
@@ -102,6 +103,11 @@ class Composer {
   void collect(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
   void collect_maximum(const ops::Expr& e, Scope node, const Where& where, std::vector<Piece>& into);
   void collect_read(ir::ValueId operand, const std::vector<Poly>& indices, Scope node, const Where& where, std::vector<Piece>& into);
+  // An operand whose elements are all divisors, or all indices of dimensions of this size.
+  using Stopping = std::pair<ir::ValueId, std::optional<Poly>>;
+  std::optional<Stopping> divisor_of(const ExprNode& e, Scope node);
+  void note_valueless(const ops::Expr& e, Scope node);
+  bool stops_alike(const std::optional<Stopping>& operand, Scope node) const;
   void collect_of_node(const ops::Expr& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
   void collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into);
 
@@ -118,7 +124,9 @@ class Composer {
   std::unordered_map<ir::ValueId, bool> has_demands_;
   std::unordered_map<ir::ValueId, bool> may_be_of_nothing_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_demands_;
-  int depth_ = 0;  // nesting of integer tensors that are read by elements of others
+  std::unordered_set<const ir::Node*> run_;  // the nodes of the source
+  std::vector<Stopping> valueless_;          // operands of the source, elements of which may have no value
+  int depth_ = 0;                            // nesting of integer tensors that are read by elements of others
 };
 
 // The number of an integer tensor in defined symbols `element`, and its inverse.

@@ -26,6 +26,12 @@ bool is_negative_infinity(const ExprNode& e) {
   return e.kind == ExprKind::literal && !e.literal.is_variable() && e.literal == ir::negative_infinity();
 }
 
+// True for a division if its operands are integers.
+bool is_integer_division(const ExprNode& e) {
+  return e.kind == ExprKind::apply &&
+         (e.function == Function::integer_divide || e.function == Function::modulo || e.function == Function::remainder);
+}
+
 std::vector<Poly> polynomials_of(const std::vector<SymbolId>& symbols) { return {symbols.begin(), symbols.end()}; }
 
 }  // namespace
@@ -62,7 +68,8 @@ std::pair<std::string_view, std::size_t> Composer::demand_of(const ExprNode& e, 
   }
 }
 
-// The elements of integer operands that occur in the indices, sizes and conditions of an expression.
+// The elements of integer operands on which the indices, sizes and conditions of an expression depend. The
+// indices do not mention an index of a dimension of size 1.
 std::vector<SymbolId> Composer::elements_in(const ExprNode& e) const {
   std::vector<SymbolId> result;
   const ir::Symbols& symbols = algebra_.symbols();
@@ -75,6 +82,8 @@ std::vector<SymbolId> Composer::elements_in(const ExprNode& e) const {
     }
   };
   std::for_each(e.indices.begin(), e.indices.end(), add);
+  for (const ops::WrappedIndex& w : e.wrapped)
+    if (!broken(Fault::demands_single_indices_have_values)) add(algebra_.symbols().element(static_cast<std::uint32_t>(w.operand), w.at));
   for (const Atom& a : e.condition) add(a.poly);
   add(e.integer);
   add(e.extent);
@@ -303,7 +312,15 @@ void Composer::collect(const ops::Expr& e, Scope node, const Where& where, std::
 
 // Whole nodes. ---------------------------------------------------------------------------------------------------------------------
 
-std::vector<Piece> Composer::demands_of_nodes(const ir::Graph& graph, const Known& known) {
+std::vector<Piece> Composer::demands_of_nodes(const ir::Graph& graph, const ir::Graph& source, const Known& known) {
+  run_.clear();
+  valueless_.clear();
+  for (const ir::NodeId id : ir::topological_order(arena_, source)) {
+    const ir::Node& node = arena_.node(id);
+    run_.insert(&node);
+    for (std::uint32_t output = 0; output < node.outputs.size() && node.kind == ir::NodeKind::operation; ++output)
+      note_valueless(semantics({id, output}, polynomials_of(fresh_index(node.outputs[output].rank()))), node);
+  }
   std::vector<Piece> result;
   for (const ir::NodeId id : ir::topological_order(arena_, graph)) {
     const ir::Node& node = arena_.node(id);
@@ -321,6 +338,33 @@ std::vector<Piece> Composer::demands_of_nodes(const ir::Graph& graph, const Know
     }
   }
   return result;
+}
+
+// The divisor if the operation is an integer division by an element of an operand.
+std::optional<Composer::Stopping> Composer::divisor_of(const ExprNode& e, Scope node) {
+  const ExprNode& divisor = *e.arguments[1];
+  const auto is_whole = [](const Poly& p) { return p.as_symbol() || p.is_zero(); };
+  if (divisor.kind != ExprKind::read || !std::all_of(divisor.indices.begin(), divisor.indices.end(), is_whole)) return std::nullopt;
+  return Stopping{node.operands[static_cast<std::size_t>(divisor.operand)], std::nullopt};
+}
+
+void Composer::note_valueless(const ops::Expr& e, Scope node) {
+  for (const ops::WrappedIndex& w : e->wrapped) {
+    const ir::ValueId tensor = node.operands[static_cast<std::size_t>(w.operand)];
+    const bool is_whole = std::all_of(w.at.begin(), w.at.end(), [](const Poly& p) { return p.as_symbol().has_value(); });
+    if (is_whole && has_demands(tensor)) valueless_.emplace_back(tensor, w.size);
+  }
+  if (is_integer_division(*e)) {
+    const auto divisor = divisor_of(*e, node);
+    if (divisor && has_demands(divisor->first)) valueless_.push_back(*divisor);
+  }
+  for (const ops::Expr& a : e->arguments) note_valueless(a, node);
+}
+
+// True if what stops this node stops the source.
+bool Composer::stops_alike(const std::optional<Stopping>& operand, Scope node) const {
+  if (broken(Fault::source_facts_of_what_has_no_value)) return false;
+  return run_.contains(&node) || (operand && std::find(valueless_.begin(), valueless_.end(), *operand) != valueless_.end());
 }
 
 void Composer::collect_of_node(const ops::Expr& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into) {
@@ -346,33 +390,28 @@ void Composer::collect_of_node(const ops::Expr& e, Scope node, const Where& wher
       break;
   }
   for (const ops::Expr& a : e->arguments) collect_of_node(a, node, where, known, into);
-  const bool divides = e->kind == ExprKind::apply &&
-                       (e->function == Function::integer_divide || e->function == Function::modulo || e->function == Function::remainder);
-  if (!divides || is_nonzero_literal(*e->arguments[1]) || !ir::is_integer(element_type(arena_, node, *e))) return;
+  if (!is_integer_division(*e) || is_nonzero_literal(*e->arguments[1]) || !ir::is_integer(element_type(arena_, node, *e))) return;
+  if (has_demands(e->arguments[1], node) && stops_alike(divisor_of(*e, node), node)) return;
   if (!broken(Fault::demands_integers_divide_by_anything)) demand("divisor", {convert(e->arguments[1], node)}, where, into);
 }
 
-// For each element e of an integer tensor in an index of a dimension d, demands -d <= e < d.
+// For each element e of an integer tensor that is an index of a dimension d, demands -d <= e < d.
 void Composer::collect_indices(const ExprNode& e, Scope node, const Where& where, const Known& known, std::vector<Piece>& into) {
-  ir::Symbols& symbols = algebra_.symbols();
-  if (!symbols.has_elements() || broken(Fault::demands_indices_are_in_range)) return;
-  const ir::TensorType& type = arena_.type(node.operands[static_cast<std::size_t>(e.operand)]);
-  for (std::size_t k = 0; k < e.indices.size(); ++k) {
-    for (const SymbolId s : symbols.all_symbols(e.indices[k])) {
-      const ir::SymbolInfo info = symbols.info(s);
-      if (info.kind != SymbolKind::element || is_tensor_number(info.tensor)) continue;
-      const ir::ValueId tensor = node.operands[info.tensor];
-      const Poly size = solved_.empty() ? type.shape[k] : symbols.substitute(type.shape[k], solved_);
-      for (const Case& c : cases(info.arguments, node)) {
-        const Where here = under(where, c.condition);
-        const auto values = element_cases(tensor, c.values);
-        const auto is_known = [&](const Case& v) {
-          const Condition condition = joined(here.conditions, v.condition);
-          return known(condition, {v.values[0] + size, Relation::at_least_zero}) && known(condition, ops::less_than(v.values[0], size));
-        };
-        if (values && known && std::all_of(values->begin(), values->end(), is_known)) continue;
-        demand("in_range", {element(tensor, c.values), algebra_.integer(size)}, here, into);
-      }
+  if (broken(Fault::demands_indices_are_in_range)) return;
+  for (const ops::WrappedIndex& w : e.wrapped) {
+    const ir::ValueId tensor = node.operands[static_cast<std::size_t>(w.operand)];
+    const Poly size = solved_.empty() ? w.size : algebra_.symbols().substitute(w.size, solved_);
+    if (size.is_one() && broken(Fault::demands_single_indices_are_in_range)) continue;
+    if (has_demands(tensor) && stops_alike(Stopping{tensor, w.size}, node)) continue;
+    for (const Case& c : cases(w.at, node)) {
+      const Where here = under(where, c.condition);
+      const auto values = element_cases(tensor, c.values);
+      const auto is_known = [&](const Case& v) {
+        const Condition condition = joined(here.conditions, v.condition);
+        return known(condition, {v.values[0] + size, Relation::at_least_zero}) && known(condition, ops::less_than(v.values[0], size));
+      };
+      if (values && known && std::all_of(values->begin(), values->end(), is_known)) continue;
+      demand("in_range", {element(tensor, c.values), algebra_.integer(size)}, here, into);
     }
   }
 }

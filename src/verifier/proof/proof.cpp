@@ -312,13 +312,13 @@ void Proof::add_demands_of_nodes() {
     return e.solver.implies(condition, atom, Solver::Effort::linear);
   };
   know_signs(broken(Fault::source_facts_where_a_node_stops) ? &outputs_[0] : nullptr);
-  const auto demanded = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.target, known), {}, false);
+  const auto demanded = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.target, instance_.source, known), {}, false);
   e.algebra.know(nullptr);
   outputs_[0].demanded_of_nodes = demanded.size();
   outputs_[0].demanded.insert(outputs_[0].demanded.end(), demanded.begin(), demanded.end());
   const bool any = std::any_of(outputs_.begin(), outputs_.end(), [](const OutputProof& p) { return !p.demanded.empty(); });
   if (!any) return;
-  const auto given = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.source, {}), {}, true);
+  const auto given = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.source, instance_.source, {}), {}, true);
   for (OutputProof& p : outputs_)
     if (!p.demanded.empty()) p.given.insert(p.given.end(), given.begin(), given.end());
 }

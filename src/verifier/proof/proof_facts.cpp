@@ -40,7 +40,8 @@ bool Proof::is_allowed(std::size_t number) const {
 void Proof::add_facts_of_nodes() {
   if (!asks_of_nodes()) return;
   Engine& e = *engine_;
-  const std::vector<Piece> asked = simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.source, {}), {}, true);
+  const std::vector<Piece> asked =
+      simplify_demands(e.normalizer, e.composer.demands_of_nodes(instance_.source, instance_.source, {}), {}, true);
   const std::size_t first = note_asked(std::nullopt, asked);
   signs_of_nodes_ = known_signs(asked, first);
   std::erase_if(signs_of_nodes_, [&](const KnownSign& s) { return !is_allowed(s.number); });

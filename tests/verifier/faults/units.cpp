@@ -298,6 +298,15 @@ void meanings(std::vector<Check>& list) {
                     };
                     return hash("exp(x)", ops::semantics_of) == hash("exp(x)", tanh) ? "tanh has the hash of exp" : "";
                   }});
+  list.push_back({"meaning/of where it stops", [hash] {
+                    const SemanticsOf anywhere = [](ir::Arena& arena, ir::NodeId node, int output, std::vector<ir::Poly>& index) {
+                      ops::ExprNode read = *ops::semantics_of(arena, node, output, index);
+                      read.wrapped.clear();
+                      return std::make_shared<const ops::ExprNode>(std::move(read));
+                    };
+                    const char* const gather = "gather(x, iota(shape: [N], data_type: int64))";
+                    return hash(gather, ops::semantics_of) == hash(gather, anywhere) ? "an index has the hash of one that never stops" : "";
+                  }});
 }
 
 // Rules with what is said of them, or its beginning.

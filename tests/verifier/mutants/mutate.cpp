@@ -64,6 +64,8 @@ class Mutation {
         if (s.term.kind == Term::Kind::application && s.term.name != "relu" && here("relu added")) s.term = relu_of(s.term);
       }
     }
+    for (auto* side : {&rule.source, &rule.target})
+      for (rules::Statement& s : *side) gathered(s.term, rule);
     return kind_;
   }
 
@@ -141,13 +143,35 @@ class Mutation {
     for (Term& o : t.operands) one_off(o);
   }
 
-  static Term relu_of(const Term& t) {
-    Term relu;
-    relu.kind = Term::Kind::application;
-    relu.name = "relu";
-    relu.operands = {t};
-    return relu;
+  // Another index, or a dimension of size 1 where elements are gathered.
+  void gathered(Term& t, rules::Rule& rule) {
+    for (Term& o : t.operands) gathered(o, rule);
+    if (t.kind != Term::Kind::application || !t.name.starts_with("gather") || t.operands.size() != 2) return;
+    if (here("next index")) {
+      Term one;
+      one.kind = Term::Kind::literal;
+      one.literal = ir::Real(ir::Rational(1));
+      t.operands[1] = applied("add", {t.operands[1], one});
+    }
+    const rules::Declaration* declared = rule.declaration(t.operands[0].name);
+    for (std::size_t k = 0; declared != nullptr && k < declared->dims.size(); ++k) {
+      if (declared->dims[k].kind != Expression::Kind::name || !here("dimension of size 1")) continue;
+      rules::Guard one;
+      one.kind = rules::Guard::Kind::equal;
+      one.arguments = {declared->dims[k], number(1)};
+      rule.guards.push_back(std::move(one));
+    }
   }
+
+  static Term applied(std::string_view name, std::vector<Term> operands) {
+    Term t;
+    t.kind = Term::Kind::application;
+    t.name = name;
+    t.operands = std::move(operands);
+    return t;
+  }
+
+  static Term relu_of(const Term& t) { return applied("relu", {t}); }
 
   static Expression plus(const Expression& e, std::int64_t by) {
     Expression sum;
