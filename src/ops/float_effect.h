@@ -32,13 +32,15 @@ enum class FloatDomain : std::uint8_t {
 
 // How errors of the operands propagate to the result, and how large the result is.
 enum class FloatError : std::uint8_t {
-  copies,      // one of the operands
+  copies,      // as large as each operand: moved or negated
+  chooses,     // one of the operands or a constant: as large as the result, and no error of the others
   adds,        // sum or difference: as large as the operands, but terms can cancel
   multiplies,  // product of operands 0 and 1
   contracts,   // sum of products of elements of operands 0 and 1, plus any further operand
   divides,     // operand 0 / operand 1
   inverts,     // 1 / operand 0
   continuous,  // at most as large as the operands and 1, with slopes of the order of 1
+  saturates,   // a sum of the operand and a constant, or a constant bound
   bounded,     // at most of the order of 1, with slopes of the order of 1; its rounding error is relative to the result
   own          // any other function
 };
@@ -64,7 +66,8 @@ enum class FloatRange : std::uint8_t {
 // for all doubles: infinities, NaN and -0 behave as in ONNX Runtime on the CPU. Booleans are 0 and 1.
 using ScalarFunction = double (*)(std::span<const double> operands, std::span<const double> attributes);
 
-// The effect of one operator. The constructor requires every part but the range, which in() sets.
+// The effect of one operator. The constructor requires every part but the range and the growth, which
+// in() and increasing() set. Without them nothing is known.
 class FloatEffect {
  public:
   constexpr FloatEffect(FloatWork work_, FloatDomain domain_, FloatError error_, ZeroSign zero_, ScalarFunction scalar_)
@@ -76,6 +79,7 @@ class FloatEffect {
   ZeroSign zero;
   ScalarFunction scalar;  // null if the result depends on more, or if ONNX does not define it for NaN
   FloatRange range = FloatRange::any;
+  bool increases = false;  // for positive operands, the result increases with each element, and reads none twice
 
   // The effect of operators that move data: transpose, concat.
   static constexpr FloatEffect moving() { return {FloatWork::moves, FloatDomain::all, FloatError::copies, ZeroSign::ieee, nullptr}; }
@@ -99,6 +103,12 @@ class FloatEffect {
   constexpr FloatEffect in(FloatRange known) const {
     FloatEffect result = *this;
     result.range = known;
+    return result;
+  }
+
+  constexpr FloatEffect increasing() const {
+    FloatEffect result = *this;
+    result.increases = true;
     return result;
   }
 

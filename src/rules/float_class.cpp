@@ -7,6 +7,7 @@
 
 #include "src/rules/build.h"
 #include "src/rules/float_elements.h"
+#include "src/rules/float_places.h"
 #include "src/rules/float_size.h"
 
 namespace xflow::rules {
@@ -16,10 +17,11 @@ using ops::FloatDomain;
 using ops::FloatEffect;
 using ops::FloatWork;
 
-// Divisors of at least kSmallestDivisor and exponents of at most kLargestExponent give results far from 0 and
-// from the overflow of float16.
+// Divisors of at least kSmallestDivisor and exponents of at most kLargestExponent give results far from
+// 0 and from the overflow of float16.
 constexpr double kSmallestDivisor = 1e-3;
 constexpr double kLargestExponent = 10;
+constexpr std::size_t kMostPlaces = 1024;  // possibilities that are tried
 
 // The operators and variables of one side.
 struct FloatSide {
@@ -27,7 +29,18 @@ struct FloatSide {
   std::set<std::string> rounding;  // names of operators that round
   bool only_moves = true;
   bool exact = true;
+  bool only_integers = true;  // if the variables are
 };
+
+// True unless the operator makes floating numbers of integers.
+bool keeps_integers(const Term& term) {
+  if (float_effect(term.name).work == FloatWork::makes) return false;
+  return std::ranges::all_of(term.attributes, [](const Term::NamedExpression& a) {
+    if (a.name != "to") return true;
+    const auto type = ir::data_type_from_name(a.value.name);
+    return type && !ir::is_floating(*type);
+  });
+}
 
 void take(const Term& term, FloatSide& side) {
   if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) side.variables.insert(term.name);
@@ -35,6 +48,7 @@ void take(const Term& term, FloatSide& side) {
   const FloatEffect& effect = float_effect(term.name);
   side.only_moves = side.only_moves && effect.work != FloatWork::chooses && effect.work != FloatWork::jumps && effect.exact();
   side.exact = side.exact && effect.exact();
+  side.only_integers = side.only_integers && keeps_integers(term);
   if (!effect.exact()) side.rounding.insert(term.name);
   for (const Term& operand : term.operands) take(operand, side);
 }
@@ -45,8 +59,8 @@ FloatSide side_of(const std::vector<Statement>& statements) {
   return side;
 }
 
-// An operation that can turn finite numbers into an infinity or NaN, or a rounding error into a jump, and the
-// element that decides it.
+// An operation that can turn finite numbers into an infinity or NaN, or a rounding error into a jump,
+// and the element that decides it.
 struct Critical {
   std::string name;  // for messages: "division", "exp"
   ElementId operand = 0;
@@ -100,12 +114,19 @@ class Classifier {
   bool is_exact() const {
     if (!source_.exact || !target_.exact) return false;
     if (source_.only_moves && target_.only_moves) return true;
+    if (source_.only_integers && target_.only_integers && declares_integers()) return true;
     if (!listed() || chooses_a_zero(elements_.source()) || chooses_a_zero(elements_.target())) return false;
     return for_pairs([&](ElementId s, ElementId t) {
-      if (!may_be_equal(elements_, s, t)) return true;
+      if (elements_.moves() && never_meet(elements_, s, t)) return true;
       // Equal functions read equal elements only if each element is read once and affects the result.
       if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
-      return special_change(elements_, rule_, s, t, Strictness::bits) == SpecialChange::none;
+      return special_change(elements_, s, t, Strictness::bits) == SpecialChange::none;
+    });
+  }
+  bool declares_integers() const {
+    return std::ranges::all_of(source_.variables, [&](const std::string& name) {
+      const Declaration* declared = rule_.declaration(name);
+      return declared != nullptr && declared->data_type && !ir::is_floating(*declared->data_type);
     });
   }
   // Both sides apply the same functions to the same elements. The operands of a sum or product of two may be
@@ -120,8 +141,8 @@ class Classifier {
       return e.kind != Element::Kind::application || (e.evaluable && e.operands.size() <= 2);
     });
   }
-  // ONNX does not define the sign of maximum(0, -0). Runtimes decide by the order of operands, which matching
-  // does not preserve.
+  // ONNX does not define the sign of maximum(0, -0). Runtimes decide by the order of operands, which
+  // matching does not preserve.
   bool chooses_a_zero(const std::vector<ElementSet>& side) const {
     const std::vector<ElementId> all = all_below(side);
     return std::any_of(all.begin(), all.end(), [&](ElementId id) {
@@ -247,27 +268,22 @@ class Classifier {
     for (const Critical& c : changed) found_.insert(fmt::format("changes the operands of {}", c.name));
   }
 
-  // The elements of an output of the target that can stand where the source has its own. A concatenation that is
-  // split again has elements of the other outputs, too. By the proof, both sides are equal for real numbers at
-  // each position, so an element that depends on a variable which the source's element does not have is not
-  // there. That it depends on the variable is certain if nothing of the variable can cancel.
-  std::vector<ElementId> possible(std::size_t output) const {
-    const std::vector<ElementId>& target = *elements_.target()[output];
+  // The elements of an output of the target that can stand where the source has its own. A concatenation
+  // that is split again has elements of the other outputs, too. By the proof, both sides are equal for
+  // real numbers at each position, so an element that depends on a variable which the source's element
+  // does not have is not there. That it depends on the variable is certain if nothing of the variable
+  // can cancel.
+  std::vector<ElementId> possible(const Elements& elements, std::size_t output) const {
+    const std::vector<ElementId>& target = *elements.target()[output];
     if (!cancels_nothing()) return target;
-    const std::set<std::string> known = variables_below(*elements_.source()[output]);
+    const std::set<std::string> known = elements.variables(*elements.source()[output]);
     std::vector<ElementId> result = target;
     std::erase_if(result, [&](ElementId t) {
       const ElementId roots[] = {t};
-      const std::set<std::string> variables = variables_below(roots);
+      const std::set<std::string> variables = elements.variables(roots);
       return std::ranges::any_of(variables, [&](const std::string& v) { return !known.contains(v) && !has_value(v); });
     });
     return result.empty() ? target : result;
-  }
-  std::set<std::string> variables_below(std::span<const ElementId> roots) const {
-    std::set<std::string> result;
-    for (const ElementId id : elements_.below(roots, true))
-      if (elements_[id].kind == Element::Kind::variable) result.insert(elements_[id].name);
-    return result;
   }
   // True for a variable that a guard requires to be a number.
   bool has_value(const std::string& variable) const {
@@ -279,39 +295,102 @@ class Classifier {
   bool cancels_nothing() const {
     std::map<std::string, int> reads;
     const auto plain = [&](const auto& self, const Term& term) -> bool {
-      static const std::set<std::string, std::less<>> kAllowed = {"relu",  "sigmoid", "tanh",      "add",    "concat",
-                                                                  "split", "slice",   "transpose", "reshape"};
       if (term.kind == Term::Kind::variable) return ++reads[term.name] == 1;
       if (term.kind != Term::Kind::application) return false;
       const FloatEffect& effect = float_effect(term.name);
       const bool contracts = effect.work == FloatWork::accumulates && effect.error == ops::FloatError::contracts;
-      if (!contracts && !kAllowed.contains(term.name)) return false;
+      if (!contracts && !effect.increases) return false;
       return std::ranges::all_of(term.operands, [&](const Term& operand) { return self(self, operand); });
     };
     return std::ranges::all_of(rule_.target, [&](const Statement& s) { return plain(plain, s.term); });
   }
 
   void compare_elements() {
-    Sizes sizes(elements_);
     const bool comparable = found_.empty();
-    for (std::size_t k = 0; k < elements_.source().size(); ++k)
-      if (comparable && !sizes.within(possible(k), *elements_.source()[k])) found_.insert("can cancel");
-    for_pairs([&](ElementId s, ElementId t) {
-      if (!may_be_equal(elements_, s, t)) return true;
-      switch (special_change(elements_, rule_, s, t, Strictness::rounding)) {
-        case SpecialChange::none:
-          return true;
-        case SpecialChange::infinity:
-          found_.insert("changes infinities");
-          return true;
-        case SpecialChange::nan:
-          found_.insert("changes NaN");
-          return true;
-        case SpecialChange::zero_sign:
-          found_.insert("changes the sign of 0");
-          return true;
+    for (std::size_t k = 0; k < elements_.source().size(); ++k) compare_output(elements_, k, comparable);
+    compare_places(comparable);
+  }
+  void compare_output(const Elements& elements, std::size_t output, bool comparable) {
+    Sizes sizes(elements);
+    const std::vector<ElementId>& source = *elements.source()[output];
+    // The error of an element is within that of each element of the source that can be at the same position.
+    const auto is_within = [&](ElementId t) {
+      return std::ranges::all_of(source,
+                                 [&](ElementId s) { return (elements.moves() && never_meet(elements, s, t)) || sizes.within(t, s); });
+    };
+    if (comparable && !std::ranges::all_of(possible(elements, output), is_within)) found_.insert("can cancel");
+    for (const ElementId s : source)
+      for (const ElementId t : *elements.target()[output]) compare_specials(elements, s, t);
+  }
+  // True if one side has a 0 where the other may compute one, of an unknown sign: dequantize_linear of a zero point.
+  static bool is_zero_of_opaque(const Elements& elements, ElementId zero, ElementId other) {
+    const Element& e = elements[other];
+    return elements.literal(zero) == 0 && e.kind == Element::Kind::application && !e.evaluable && e.effect->work == FloatWork::computes &&
+           e.effect->scalar == nullptr;
+  }
+  void compare_specials(const Elements& elements, ElementId s, ElementId t) {
+    compare_summed(elements, s, t);
+    if (is_zero_of_opaque(elements, s, t) || is_zero_of_opaque(elements, t, s)) found_.insert("changes the sign of 0");
+    if (!may_be_equal(elements, s, t)) return;
+    compare_special_numbers(elements, s, t);
+  }
+  // Sums of equal elements are NaN or infinite alike only if these are.
+  void compare_summed(const Elements& elements, ElementId s, ElementId t) {
+    const Element& a = elements[s];
+    const Element& b = elements[t];
+    if (s == t || a.kind != Element::Kind::application || a.evaluable || a.name != b.name || a.operands.size() != b.operands.size()) return;
+    if (a.effect->error == ops::FloatError::chooses) return;
+    for (std::size_t k = 0; k < a.operands.size(); ++k)
+      if (!may_be_equal(elements, a.operands[k], b.operands[k])) return;
+    for (std::size_t k = 0; k < a.operands.size(); ++k) {
+      compare_summed(elements, a.operands[k], b.operands[k]);
+      const SpecialChange change = special_change(elements, a.operands[k], b.operands[k], Strictness::rounding);
+      if (change == SpecialChange::nan) found_.insert("changes NaN");
+    }
+  }
+  void compare_special_numbers(const Elements& elements, ElementId s, ElementId t) {
+    switch (special_change(elements, s, t, Strictness::rounding)) {
+      case SpecialChange::none:
+        break;
+      case SpecialChange::infinity:
+        found_.insert("changes infinities");
+        break;
+      case SpecialChange::nan:
+        found_.insert("changes NaN");
+        break;
+      case SpecialChange::zero_sign:
+        found_.insert("changes the sign of 0");
+        break;
+    }
+  }
+
+  // So far all elements of a variable counted as one. Where an element is computed from several elements
+  // of a variable, or from sums that the source does not have, each is an element of its own. Which
+  // elements of the source these are is known only if both sides read them through the same operators:
+  // all possibilities are tried.
+  void compare_places(bool comparable) {
+    for (std::size_t k = 0; k < elements_.source().size(); ++k) {
+      const PlaceChoices choices(rule_, k);
+      if (choices.count() > kMostPlaces) {
+        found_.insert("has too many cases to compare");
+        continue;
       }
-      return true;
+      bool plausible = choices.count() == 0;
+      for (std::size_t n = 0; n < choices.count(); ++n) {
+        const Elements elements(rule_, choices.places(n));
+        if (!elements.source()[k] || !elements.target()[k]) {
+          found_.insert("has too many cases to compare");
+        } else if (can_be_equal(elements, k)) {
+          plausible = true;
+          compare_output(elements, k, comparable);
+        }
+      }
+      if (!plausible) found_.insert("reads other elements");
+    }
+  }
+  static bool can_be_equal(const Elements& elements, std::size_t output) {
+    return std::ranges::all_of(*elements.source()[output], [&](ElementId s) {
+      return std::ranges::any_of(*elements.target()[output], [&](ElementId t) { return s == t || !never_meet(elements, s, t); });
     });
   }
 

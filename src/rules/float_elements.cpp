@@ -52,25 +52,44 @@ bool keeps_type(const Term& term) {
 
 }  // namespace
 
-Elements::Elements(const Rule& rule) : rule_(rule) {
+Elements::Elements(const Rule& rule, Places places) : rule_(rule), places_(std::move(places)) {
   for (const auto* side : {&rule.source, &rule.target})
     for (const Statement& s : *side) moves_ = moves_ || moves_elements(s.term);
-  const Definitions source = define(rule.source, {});
-  Definitions inner = source;
-  for (const std::string& output : rule.outputs) inner.erase(output);
-  const Definitions target = define(rule.target, std::move(inner));
   for (const std::string& output : rule.outputs) {
-    source_.push_back(source.at(output));
-    target_.push_back(target.at(output));
+    source_.push_back(named(output, {false, false, rule.source.size(), "", 0}));
+    target_.push_back(named(output, {true, true, rule.target.size(), "", 0}));
   }
 }
 
-Elements::Definitions Elements::define(std::span<const Statement> statements, Definitions definitions) {
-  for (const Statement& s : statements) {
-    const ElementSet set = of(s.term, definitions);
-    for (const std::string& output : s.outputs) definitions[output] = set;
+// What the last statement before `limit` defines. The target may read inner values of the source.
+ElementSet Elements::named(const std::string& name, Context context) {
+  const std::vector<Statement>& statements = context.in_target ? rule_.target : rule_.source;
+  while (context.limit-- > 0) {
+    const Statement& s = statements[context.limit];
+    const auto output = std::ranges::find(s.outputs, name);
+    if (output == s.outputs.end()) continue;
+    if (places_ && s.outputs.size() > 1) context.path += fmt::format("[{}]", output - s.outputs.begin());
+    const std::string key = fmt::format("{}{}{} {}", context.reads_for_target, context.in_target, context.limit, context.path);
+    if (const auto found = evaluated_.find(key); found != evaluated_.end()) return found->second;
+    return evaluated_.emplace(key, of(s.term, context)).first->second;
   }
-  return definitions;
+  if (context.in_target && std::ranges::find(rule_.outputs, name) == rule_.outputs.end())
+    return named(name, {context.reads_for_target, false, rule_.source.size(), context.path, context.sums});
+  Element element;
+  element.kind = Element::Kind::variable;
+  element.name = name;
+  if (places_) element.place = places_({context.reads_for_target, name, context.path, context.sums});
+  return one_element(make(std::move(element), element.place == 0 ? "" : fmt::format("@{}", element.place)));
+}
+
+// The context of operand `k`. Broadcasting does not change which element is read.
+Elements::Context Elements::operand(const Term& term, std::size_t k, Context context) const {
+  if (!places_ || find_signature(term.name)->pointwise || term.name == "expand") return context;
+  context.path += '/' + term.name;
+  for (const Term::NamedExpression& a : term.attributes) context.path += fmt::format(" {}={}", a.name, print(a.value));
+  context.path += fmt::format("#{}", k);
+  context.sums += float_effect(term.name).work == FloatWork::accumulates ? 1 : 0;
+  return context;
 }
 
 ElementId Elements::make(Element element, const std::string& attributes) {
@@ -87,15 +106,9 @@ ElementId Elements::number(double value) {
   return make(std::move(element), "");
 }
 
-ElementSet Elements::of(const Term& term, const Definitions& definitions) {
+ElementSet Elements::of(const Term& term, const Context& context) {
   if (term.kind == Term::Kind::literal) return one_element(number(term.literal.to_double()));
-  if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) {
-    if (const auto found = definitions.find(term.name); found != definitions.end()) return found->second;
-    Element element;
-    element.kind = Element::Kind::variable;
-    element.name = term.name;
-    return one_element(make(std::move(element), ""));
-  }
+  if (term.kind == Term::Kind::variable || term.kind == Term::Kind::list) return named(term.name, context);
   const FloatWork work = float_effect(term.name).work;
   if (work == FloatWork::makes) return made(term);
   const ops::Signature& signature = *find_signature(term.name);
@@ -105,7 +118,7 @@ ElementSet Elements::of(const Term& term, const Definitions& definitions) {
     const ops::OperandSignature& declared = signature.operands[std::min(k, signature.operands.size() - 1)];
     if (declared.type_class == ops::TypeClass::integer || declared.type_class == ops::TypeClass::quantized)
       continue;  // selects elements only
-    operands.push_back(of(term.operands[k], definitions));
+    operands.push_back(of(term.operands[k], operand(term, k, context)));
     if (declared.type_class == ops::TypeClass::boolean && operands.back())
       for (const ElementId id : *operands.back()) nodes_[static_cast<std::size_t>(id)].boolean = true;
   }
@@ -201,6 +214,33 @@ std::vector<ElementId> Elements::below(std::span<const ElementId> roots, bool in
   return {found.begin(), found.end()};
 }
 
+std::set<std::string> Elements::variables(std::span<const ElementId> roots) const {
+  std::set<std::string> result;
+  for (const ElementId id : below(roots, true))
+    if ((*this)[id].kind == Element::Kind::variable) result.insert((*this)[id].name);
+  return result;
+}
+
+bool Elements::is_free(const std::string& variable) const {
+  return rule_.names.contains(variable) &&
+         std::ranges::none_of(rule_.guards, [&](const Guard& g) { return g.value == variable && g.kind == Guard::Kind::equals_value; });
+}
+
+bool Elements::guarded(ElementId id, Guard::Kind kind) const {
+  const Element& e = (*this)[id];
+  return e.kind == Element::Kind::variable &&
+         std::ranges::any_of(rule_.guards, [&](const Guard& g) { return g.value == e.name && g.kind == kind; });
+}
+
+std::optional<double> Elements::literal(ElementId id) const {
+  const Element& e = (*this)[id];
+  if (e.kind == Element::Kind::number) return e.number;
+  if (e.kind != Element::Kind::variable) return std::nullopt;
+  for (const Guard& g : rule_.guards)
+    if (g.value == e.name && g.kind == Guard::Kind::equals_value) return g.arguments[0].number.to_double();
+  return std::nullopt;
+}
+
 bool Elements::known(ElementId id) const {
   const ElementId roots[] = {id};
   for (const ElementId k : below(roots, true)) {
@@ -234,10 +274,8 @@ Range Elements::range(ElementId id) const {
   const Element& e = (*this)[id];
   if (e.kind == Element::Kind::number) return {e.number, e.number};
   if (e.kind == Element::Kind::variable) {
-    const auto has = [&](Guard::Kind kind) {
-      return std::any_of(rule_.guards.begin(), rule_.guards.end(), [&](const Guard& g) { return g.value == e.name && g.kind == kind; });
-    };
-    return has(Guard::Kind::is_positive) || has(Guard::Kind::is_nonnegative) ? Range{0, kInfinity} : kAll;
+    if (const auto value = literal(id)) return {*value, *value};
+    return guarded(id, Guard::Kind::is_positive) || guarded(id, Guard::Kind::is_nonnegative) ? Range{0, kInfinity} : kAll;
   }
   if (e.effect->domain == ops::FloatDomain::bounded_above) return {0, std::exp(range(e.operands[0]).second)};
   switch (e.effect->range) {

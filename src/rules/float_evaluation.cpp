@@ -83,7 +83,7 @@ class Evaluation {
     if (e.effect->error != FloatError::adds) return false;
     if (v[0] != 0) return true;  // the terms cancel
     const bool difference = subtracts(*e.effect);
-    const bool written = elements_[e.operands[0]].kind == Element::Kind::number || elements_[e.operands[1]].kind == Element::Kind::number;
+    const bool written = std::ranges::any_of(e.operands, [&](ElementId o) { return elements_.literal(o).has_value(); });
     return !written && (std::signbit(v[0]) == std::signbit(v[1])) == difference;
   }
 
@@ -95,15 +95,18 @@ class Evaluation {
   std::vector<double> literals_;
 };
 
-// Tuple `k` of ordinary numbers for the leaves. The first tuples are positive.
+// Tuple `k` of ordinary numbers that the rule's guards allow for the leaves. The first tuples are positive.
 std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluation, std::size_t k) {
   static constexpr std::array<double, 12> kNumbers = {0.6, 1.3, 2.2, 3.7, 0.25, 5.1, -0.45, -1.7, -2.9, -0.2, 7.3, -6.4};
   std::vector<double> result;
   for (std::size_t i = 0; i < evaluation.leaves().size(); ++i) {
+    const ElementId leaf = evaluation.leaves()[i];
     const std::size_t among = k < 3 ? 6 : kNumbers.size();
     double value = kNumbers[(i * 5 + k * 7 + i * k * 3 + k * k) % among];
     if (k % 4 == 3 && !evaluation.literals().empty()) value += evaluation.literals()[(i + k) % evaluation.literals().size()];
-    result.push_back(elements[evaluation.leaves()[i]].boolean ? static_cast<double>((k >> (i % 3)) & 1U) : value);
+    if (elements.guarded(leaf, Guard::Kind::is_nonnegative) || elements.guarded(leaf, Guard::Kind::is_positive)) value = std::abs(value);
+    value = elements.literal(leaf).value_or(value);
+    result.push_back(elements[leaf].boolean ? static_cast<double>((k >> (i % 3)) & 1U) : value);
   }
   return result;
 }
@@ -111,7 +114,7 @@ std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluat
 bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max({1.0, std::abs(a), std::abs(b)}); }
 
 // The special numbers that the rule's guards allow for leaf `id`.
-std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, const Rule& rule, ElementId id, bool few) {
+std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, ElementId id, bool few) {
   const Element& e = elements[id];
   if (e.boolean) return {0, 1};
   std::vector<double> all = {kNan, kInfinity, -kInfinity, 0.0, -0.0, 1.25, -1.25};
@@ -121,14 +124,11 @@ std::vector<double> specials(const Elements& elements, const Evaluation& evaluat
       if (l != 0 && all.size() < 24) all.insert(all.end(), {l, -l, l + 0.25, l - 0.25});
   }
   const auto drop = [&](auto when) { all.erase(std::remove_if(all.begin(), all.end(), when), all.end()); };
-  for (const Guard& g : rule.guards) {
-    if (e.kind != Element::Kind::variable || g.value != e.name) continue;
-    if (g.kind == Guard::Kind::equals_value) all = {g.arguments[0].number.to_double()};
-    if (g.kind == Guard::Kind::is_nonzero) drop([](double v) { return v == 0; });
-    if (g.kind == Guard::Kind::is_positive) drop([](double v) { return !(v > 0); });
-    if (g.kind == Guard::Kind::is_nonnegative) drop([](double v) { return !(v >= 0); });
-    if (g.kind == Guard::Kind::is_finite) drop([](double v) { return !std::isfinite(v); });
-  }
+  if (const auto value = elements.literal(id)) all = {*value};
+  if (elements.guarded(id, Guard::Kind::is_nonzero)) drop([](double v) { return v == 0; });
+  if (elements.guarded(id, Guard::Kind::is_positive)) drop([](double v) { return !(v > 0); });
+  if (elements.guarded(id, Guard::Kind::is_nonnegative)) drop([](double v) { return !(v >= 0); });  // keeps -0
+  if (elements.guarded(id, Guard::Kind::is_finite)) drop([](double v) { return !std::isfinite(v); });
   if (all.empty()) all = {1.25};
   return all;
 }
@@ -178,6 +178,55 @@ void for_assignments(const std::vector<std::vector<double>>& numbers, const std:
 
 }  // namespace
 
+namespace {
+
+constexpr int kPoints = std::numeric_limits<Region>::digits;
+
+std::uint64_t mixed(std::uint64_t x) {  // splitmix64
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebU;
+  return x ^ (x >> 31U);
+}
+
+// The value of a variable at a point: of both signs, between 0.01 and 1000, if the guards allow it.
+double value_at(const Elements& elements, ElementId leaf, int point) {
+  const std::uint64_t bits = mixed(static_cast<std::uint64_t>(leaf + 1) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(point));
+  if (elements[leaf].boolean) return static_cast<double>(bits & 1U);
+  if (const auto value = elements.literal(leaf)) return *value;
+  const double size = std::pow(10.0, -2 + 5 * static_cast<double>(bits >> 11U) / static_cast<double>(std::uint64_t{1} << 53U));
+  const bool positive = elements.guarded(leaf, Guard::Kind::is_nonnegative) || elements.guarded(leaf, Guard::Kind::is_positive);
+  return positive || (bits & 1U) == 0 ? size : -size;
+}
+
+}  // namespace
+
+Region region_of(const Elements& elements, ElementId id, std::size_t operand) {
+  const ElementId roots[] = {id};
+  Evaluation evaluation(elements, roots, Strictness::rounding);
+  const Element& e = elements[id];
+  if (std::ranges::any_of(evaluation.leaves(), [&](ElementId leaf) { return elements[leaf].kind == Element::Kind::application; })) {
+    std::string key = e.name;
+    const ElementId of_operand[] = {e.operands[operand]};
+    for (const std::string& name : elements.variables(of_operand)) key += ' ' + name;
+    for (const double a : e.attributes) key += ' ' + std::to_string(a);
+    for (const ElementId o : e.operands)
+      if (elements[o].boolean) key += ' ' + std::to_string(o) + (operand == 1 ? '+' : '-');
+    return mixed(std::hash<std::string>{}(key));
+  }
+  Region region = 0;
+  for (int point = 0; point < kPoints; ++point) {
+    std::vector<double> values;
+    for (const ElementId leaf : evaluation.leaves()) values.push_back(value_at(elements, leaf, point));
+    evaluation.run(values);
+    std::vector<double> operands;
+    for (const ElementId o : e.operands) operands.push_back(evaluation[o].value);
+    const double before = e.effect->scalar(operands, e.attributes);
+    operands[operand] += 1e-6 * (1 + std::abs(operands[operand]));
+    if (e.effect->scalar(operands, e.attributes) != before) region |= Region{1} << static_cast<unsigned>(point);
+  }
+  return region;
+}
+
 bool may_be_equal(const Elements& elements, ElementId a, ElementId b) {
   if (a == b) return true;
   const ElementId roots[] = {a, b};
@@ -191,25 +240,83 @@ bool may_be_equal(const Elements& elements, ElementId a, ElementId b) {
   return true;
 }
 
+namespace {
+
+// True if element `id` changes with leaf number `leaf`, for some ordinary numbers.
+bool depends_on_leaf(const Elements& elements, Evaluation& evaluation, ElementId id, std::size_t leaf) {
+  for (std::size_t k = 0; k < kTuples; ++k) {
+    std::vector<double> values = ordinary(elements, evaluation, k);
+    evaluation.run(values);
+    const double before = evaluation[id].value;
+    for (const double other : {0.0, 1.0, 9.5, -9.5}) {
+      if (elements[evaluation.leaves()[leaf]].boolean && std::abs(other) > 1) continue;
+      values[leaf] = other;
+      evaluation.run(values);
+      if (evaluation[id].value != before) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
 bool depends_on_all(const Elements& elements, ElementId id) {
   const ElementId roots[] = {id};
   Evaluation evaluation(elements, roots, Strictness::bits);
-  for (std::size_t leaf = 0; leaf < evaluation.leaves().size(); ++leaf) {
-    bool depends = false;
-    for (std::size_t k = 0; k < kTuples && !depends; ++k) {
-      std::vector<double> values = ordinary(elements, evaluation, k);
-      evaluation.run(values);
-      const double before = evaluation[id].value;
-      for (const double other : {0.0, 1.0, 9.5, -9.5}) {
-        if (elements[evaluation.leaves()[leaf]].boolean && std::abs(other) > 1) continue;
-        values[leaf] = other;
-        evaluation.run(values);
-        depends = depends || evaluation[id].value != before;
-      }
+  for (std::size_t leaf = 0; leaf < evaluation.leaves().size(); ++leaf)
+    if (!depends_on_leaf(elements, evaluation, id, leaf)) return false;
+  return true;
+}
+
+namespace {
+
+// True if no variable is read by two of the leaves of `a` and `b`, unless the two are elements of it at
+// different places.
+bool are_independent(const Elements& elements, ElementId a, ElementId b) {
+  const ElementId roots[] = {a, b};
+  const Evaluation evaluation(elements, roots, Strictness::bits);
+  std::map<std::string, bool> seen;  // with whether an opaque function reads it
+  for (const ElementId leaf : evaluation.leaves()) {
+    const ElementId of_leaf[] = {leaf};
+    const bool opaque = elements[leaf].kind == Element::Kind::application;
+    for (const std::string& name : elements.variables(of_leaf)) {
+      const auto [before, fresh] = seen.emplace(name, opaque);
+      if (!fresh && (opaque || before->second)) return false;
     }
-    if (!depends) return false;
   }
   return true;
+}
+
+// True if `id` surely changes with variable `name`: it occurs in one leaf, on which the element depends.
+bool depends_on(const Elements& elements, ElementId id, const std::string& name) {
+  const ElementId roots[] = {id};
+  Evaluation evaluation(elements, roots, Strictness::bits);
+  const auto reads = [&](ElementId of) {
+    const ElementId one[] = {of};
+    return elements.variables(one).contains(name);
+  };
+  if (std::ranges::count_if(evaluation.leaves(), reads) != 1) return false;
+  const std::size_t leaf = static_cast<std::size_t>(std::ranges::find_if(evaluation.leaves(), reads) - evaluation.leaves().begin());
+  if (!depends_on_leaf(elements, evaluation, id, leaf)) return false;
+  // An opaque function depends on each of its operands.
+  const Element& e = elements[evaluation.leaves()[leaf]];
+  return e.kind == Element::Kind::variable ||
+         (std::ranges::count_if(e.operands, reads) == 1 && depends_on(elements, *std::ranges::find_if(e.operands, reads), name));
+}
+
+}  // namespace
+
+bool never_meet(const Elements& elements, ElementId a, ElementId b) {
+  if (a == b) return false;
+  if (are_independent(elements, a, b) && !may_be_equal(elements, a, b)) return true;
+  const ElementId only_a[] = {a};
+  const ElementId only_b[] = {b};
+  const std::set<std::string> of_a = elements.variables(only_a);
+  const std::set<std::string> of_b = elements.variables(only_b);
+  return std::ranges::any_of(
+             of_a, [&](const std::string& v) { return !of_b.contains(v) && elements.is_free(v) && depends_on(elements, a, v); }) ||
+         std::ranges::any_of(of_b,
+                             [&](const std::string& v) { return !of_a.contains(v) && elements.is_free(v) && depends_on(elements, b, v); });
 }
 
 bool reads_once(const Elements& elements, ElementId id) {
@@ -225,13 +332,12 @@ bool reads_once(const Elements& elements, ElementId id) {
   return true;
 }
 
-SpecialChange special_change(const Elements& elements, const Rule& rule, ElementId a, ElementId b, Strictness strictness) {
+SpecialChange special_change(const Elements& elements, ElementId a, ElementId b, Strictness strictness) {
   if (a == b) return SpecialChange::none;
   const ElementId roots[] = {a, b};
   Evaluation evaluation(elements, roots, strictness);
   std::vector<std::vector<double>> numbers;
-  for (const ElementId leaf : evaluation.leaves())
-    numbers.push_back(specials(elements, evaluation, rule, leaf, evaluation.leaves().size() > 2));
+  for (const ElementId leaf : evaluation.leaves()) numbers.push_back(specials(elements, evaluation, leaf, evaluation.leaves().size() > 2));
   SpecialChange found = SpecialChange::none;
   for_assignments(numbers, ordinary(elements, evaluation, 1), [&](const std::vector<double>& values) {
     evaluation.run(values);

@@ -30,21 +30,29 @@ SizeProduct product_of(const SizeProduct& a, const SizeProduct& b) {
 }
 
 SizeProducts merged(SizeProducts a, const SizeProducts& b) {
-  a.insert(b.begin(), b.end());
+  for (const auto& [product, region] : b) a[product] |= region;
   return a;
+}
+
+SizeProducts only_in(Region region, const SizeProducts& a) {
+  SizeProducts result;
+  for (const auto& [product, own] : a)
+    if ((own & region) != 0) result[product] = own & region;
+  return result;
 }
 
 }  // namespace
 
 SizeProducts Sizes::times(const SizeProducts& a, const SizeProducts& b) {
   SizeProducts all;
-  for (const SizeProduct& x : a)
-    for (const SizeProduct& y : b) {
+  for (const auto& [x, region_of_x] : a)
+    for (const auto& [y, region_of_y] : b) {
       // Stops once the limit is reached: products of products double in length.
       if (too_many_) return {};
+      if ((region_of_x & region_of_y) == 0) continue;
       SizeProduct product = product_of(x, y);
       too_many_ = product.size() > kLongestProduct;
-      all.insert(std::move(product));
+      all[std::move(product)] |= region_of_x & region_of_y;
       too_many_ = too_many_ || all.size() > kMostProducts;
     }
   return all;
@@ -53,8 +61,8 @@ SizeProducts Sizes::times(const SizeProducts& a, const SizeProducts& b) {
 const SizeProducts& Sizes::inverse(ElementId id) {
   if (const auto found = inverses_.find(id); found != inverses_.end()) return found->second;
   const Element& e = elements_[id];
-  SizeProducts made = {{inverse_of(id)}};
-  if (e.kind == Element::Kind::number) made = {{}};
+  SizeProducts made = {{{inverse_of(id)}, kEverywhere}};
+  if (e.kind == Element::Kind::number) made = {{{}, kEverywhere}};
   if (e.kind == Element::Kind::application && e.effect->error == FloatError::multiplies)
     made = times(inverse(e.operands[0]), inverse(e.operands[1]));
   return inverses_.emplace(id, std::move(made)).first->second;
@@ -67,6 +75,15 @@ SizeProducts Sizes::joined(const Element& e, SizeProducts Size::*part) {
   return all;
 }
 
+SizeProducts Sizes::chosen(ElementId id, SizeProducts Size::*part) {
+  const std::vector<ElementId>& operands = elements_[id].operands;
+  SizeProducts all;
+  for (std::size_t k = 0; k < operands.size(); ++k)
+    if (!elements_[operands[k]].boolean && elements_.literal(operands[k]) != 0)
+      all = merged(std::move(all), only_in(region_of(elements_, id, k), of(operands[k]).*part));
+  return all;
+}
+
 const Sizes::Size& Sizes::of(ElementId id) {
   if (const auto found = sizes_.find(id); found != sizes_.end()) return found->second;
   Size made = computed(id, elements_[id]);
@@ -74,13 +91,23 @@ const Sizes::Size& Sizes::of(ElementId id) {
 }
 
 Sizes::Size Sizes::computed(ElementId id, const Element& e) {
-  const SizeProducts own = {{id}};
-  const SizeProducts one = {{}};
-  if (e.kind == Element::Kind::number) return {one, one, one};
+  const SizeProducts own = {{{id}, kEverywhere}};
+  const SizeProducts one = {{{}, kEverywhere}};
+  if (elements_.literal(id)) return {one, one, one};
   if (e.kind == Element::Kind::variable) return {own, own, own};
   switch (e.effect->error) {
     case FloatError::copies:
       return {joined(e, &Size::size), joined(e, &Size::expanded), joined(e, &Size::error)};
+    case FloatError::chooses: {
+      // Attributes are bounds, unless the operand is returned everywhere.
+      const bool bounds = region_of(elements_, id, 0) != kEverywhere &&
+                          std::ranges::any_of(e.attributes, [](double a) { return std::isfinite(a) && a != 0; });
+      SizeProducts expanded = chosen(id, &Size::expanded);
+      return {own, bounds ? merged(std::move(expanded), one) : std::move(expanded), merged(chosen(id, &Size::error), own)};
+    }
+    case FloatError::saturates:
+      return {own, merged(chosen(id, &Size::expanded), one),
+              merged(merged(chosen(id, &Size::error), only_in(region_of(elements_, id, 0), one)), own)};
     case FloatError::adds:
       return {own, joined(e, &Size::expanded), joined(e, &Size::error)};
     case FloatError::continuous:
@@ -130,8 +157,9 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
   return {own, own, merged(own, times(own, joined(e, &Size::error)))};
 }
 
-bool Sizes::covered(const SizeProduct& product, const SizeProducts& by, int depth) {
-  if (by.contains(product)) return true;
+bool Sizes::covered(const SizeProduct& product, Region region, const SizeProducts& by, int depth) {
+  if (const auto found = by.find(product); found != by.end()) region &= ~found->second;
+  if (region == 0) return true;
   if (depth > kDeepest || too_many_) return false;
   if (++expansions_ > kMostExpansions) {
     too_many_ = true;
@@ -140,14 +168,17 @@ bool Sizes::covered(const SizeProduct& product, const SizeProducts& by, int dept
   for (const int factor : product) {
     if (factor < 0) continue;
     const SizeProducts& expanded = of(factor).expanded;
-    if (expanded == SizeProducts{{factor}}) continue;
+    if (expanded == SizeProducts{{{factor}, kEverywhere}}) continue;
     const SizeProduct rest = product_of(product, {inverse_of(factor)});
-    return std::all_of(expanded.begin(), expanded.end(), [&](const SizeProduct& p) { return covered(product_of(rest, p), by, depth + 1); });
+    return std::ranges::all_of(expanded, [&](const auto& one) {
+      return (region & one.second) == 0 || covered(product_of(rest, one.first), region & one.second, by, depth + 1);
+    });
   }
   return false;
 }
 
-bool Sizes::is_positive_sum(const std::vector<ElementId>& roots) const {
+bool Sizes::is_positive_sum(ElementId root) const {
+  const ElementId roots[] = {root};
   for (const ElementId id : elements_.below(roots, true)) {
     const Element& e = elements_[id];
     if (e.kind == Element::Kind::number && !(e.number >= 0)) return false;
@@ -159,7 +190,8 @@ bool Sizes::is_positive_sum(const std::vector<ElementId>& roots) const {
   return true;
 }
 
-bool Sizes::multiplies_sums(const std::vector<ElementId>& roots) {
+bool Sizes::multiplies_sums(ElementId root) {
+  const ElementId roots[] = {root};
   for (const ElementId id : elements_.below(roots, true)) {
     const Element& e = elements_[id];
     if (e.kind != Element::Kind::application) continue;
@@ -174,20 +206,31 @@ bool Sizes::multiplies_sums(const std::vector<ElementId>& roots) {
   return false;
 }
 
-bool Sizes::within(const std::vector<ElementId>& target, const std::vector<ElementId>& source) {
+bool Sizes::applies_the_same(const Element& target, const Element& source) {
+  if (target.kind != Element::Kind::application || source.kind != Element::Kind::application || target.name != source.name ||
+      target.attributes != source.attributes || target.operands.size() != source.operands.size())
+    return false;
+  const bool chooses = target.effect->error == FloatError::chooses;
+  if (!target.evaluable || (!chooses && target.operands.size() != 1)) return false;
+  for (std::size_t k = 0; k < target.operands.size(); ++k) {
+    const ElementId t = target.operands[k];
+    const ElementId s = source.operands[k];
+    if (t != s && (elements_[t].boolean || !within(t, s))) return false;
+  }
+  return true;
+}
+
+bool Sizes::within(ElementId target, ElementId source) {
+  if (target == source) return true;
   // Equal polynomials with positive coefficients have the same products, and the source's error contains all
   // of them.
   if (is_positive_sum(target) && is_positive_sum(source) && !multiplies_sums(source)) return !too_many_;
   // The results are equal as real numbers, and each side rounds its own result.
-  SizeProducts allowed;
-  for (const ElementId id : target) allowed = merged(std::move(allowed), of(id).size);
-  for (const ElementId id : source) allowed = merged(std::move(allowed), of(id).error);
-  for (const ElementId id : target) {
-    const SizeProducts error = of(id).error;
-    if (too_many_) return false;
-    if (!std::all_of(error.begin(), error.end(), [&](const SizeProduct& p) { return covered(p, allowed, 0); })) return false;
-  }
-  return !too_many_;
+  const SizeProducts allowed = merged(of(target).size, of(source).error);
+  const SizeProducts error = of(target).error;
+  if (too_many_) return false;
+  if (std::ranges::all_of(error, [&](const auto& one) { return covered(one.first, one.second, allowed, 0); })) return !too_many_;
+  return applies_the_same(elements_[target], elements_[source]);
 }
 
 }  // namespace xflow::rules

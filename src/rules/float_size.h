@@ -7,7 +7,6 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <vector>
 
 #include "src/rules/float_elements.h"
@@ -17,16 +16,17 @@ namespace xflow::rules {
 // A sorted product of the sizes of elements. Factor -1 - id is the inverse of the size of element id. The
 // empty product is 1.
 using SizeProduct = std::vector<int>;
-using SizeProducts = std::set<SizeProduct>;
+// Products, each with the region in which it counts: where maximum(x, z) returns x, its error is that of x.
+using SizeProducts = std::map<SizeProduct, Region>;
 
 // Computes and compares the error bounds of elements.
 class Sizes {
  public:
   explicit Sizes(const Elements& elements) : elements_(elements) {}
 
-  // True if the error bound of `target` is within that of `source`. Both must be equal for real numbers. Also
-  // false if there are too many products to decide.
-  bool within(const std::vector<ElementId>& target, const std::vector<ElementId>& source);
+  // True if the error bound of `target` is within that of `source`. Both must be equal for real numbers.
+  // Also false if there are too many products to decide.
+  bool within(ElementId target, ElementId source);
 
  private:
   struct Size {
@@ -39,12 +39,18 @@ class Sizes {
   SizeProducts times(const SizeProducts& a, const SizeProducts& b);
   const SizeProducts& inverse(ElementId id);
   SizeProducts joined(const Element& e, SizeProducts Size::*part);
+  // As joined, each operand only in the region in which `id` returns it.
+  SizeProducts chosen(ElementId id, SizeProducts Size::*part);
+  // True if both sides apply one function to operands of which those of the target are within those of
+  // the source.
+  bool applies_the_same(const Element& target, const Element& source);
   // True if all elements are sums and products of variables and nonnegative numbers.
-  bool is_positive_sum(const std::vector<ElementId>& roots) const;
+  bool is_positive_sum(ElementId root) const;
   // True if some product has two factors that are sums and so can cancel.
-  bool multiplies_sums(const std::vector<ElementId>& roots);
-  // True if `product`, with factors replaced by their expanded sizes as needed, consists of products in `by`.
-  bool covered(const SizeProduct& product, const SizeProducts& by, int depth);
+  bool multiplies_sums(ElementId root);
+  // True if `product`, with factors replaced by their expanded sizes as needed, consists of products
+  // that count in `by` wherever it counts.
+  bool covered(const SizeProduct& product, Region region, const SizeProducts& by, int depth);
 
   const Elements& elements_;
   std::map<ElementId, Size> sizes_;

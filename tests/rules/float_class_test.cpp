@@ -186,6 +186,197 @@ TEST(FloatClass, OfMergedAndSplitFunctionsIsRounding) {
   EXPECT_NE(class_of(source, cancelled, "  with\n    x: [M, K], a: [K, N], b: [K, N]\n").find("can cancel"), std::string::npos);
 }
 
+// Each was taken for exact: bits differ for NaN or zeros, or behind a conversion or a sign, whose values
+// are opaque. clang-format off
+TEST(FloatClass, OfOtherOperandsOfOpaqueFunctionsIsSpecial) {
+  for (const char* rule : {
+           "\n",
+           "  source\n"
+           "    y = sign(-x)\n"
+           "  target\n"
+           "    y = -sign(x)\n",
+           "  with\n"
+           "    i: int8[A]\n"
+           "  source\n"
+           "    y = cast(-i, to: float32)\n"
+           "  target\n"
+           "    y = -cast(i, to: float32)\n",
+           "  with\n"
+           "    i: int8[A]\n"
+           "  source\n"
+           "    y = -cast(i, to: float32)\n"
+           "  target\n"
+           "    y = cast(-i, to: float32)\n",
+           "  with\n"
+           "    x: float32[A]\n"
+           "  source\n"
+           "    y = cast(select(less(0, x), x, 0), to: float64)\n"
+           "  target\n"
+           "    y = cast(relu(x), to: float64)\n",
+           "  with\n"
+           "    x: float32[A]\n"
+           "  source\n"
+           "    y = cast(select(less(0, x), x, 0), to: float64)\n"
+           "  target\n"
+           "    y = relu(cast(x, to: float64))\n",
+           "  with\n"
+           "    x: float32[A], z: float32[A]\n"
+           "  source\n"
+           "    y = not(less(cast(x, to: float64), cast(z, to: float64)))\n"
+           "  target\n"
+           "    y = greater_equal(x, z)\n",
+           "  source\n"
+           "    y = not(less(-sign(x), z))\n"
+           "  target\n"
+           "    y = greater_equal(sign(-x), z)\n",
+           "  with\n"
+           "    x: float32[A]\n"
+           "  source\n"
+           "    y = select(less(0, cast(-x, to: float64)), -cast(x, to: float64), 0)\n"
+           "  target\n"
+           "    y = relu(cast(-x, to: float64))\n",
+           "  source\n"
+           "    y = select(less(x, s), x, s)\n"
+           "  target\n"
+           "    y = clip(x, max: 6)\n"
+           "  where equal(s, 6)\n",
+           "  source\n"
+           "    y = select(less(0, x), x, s)\n"
+           "  target\n"
+           "    y = relu(x)\n"
+           "  where equal(s, 0)\n",
+           "  source\n"
+           "    y = abs(x)\n"
+           "  target\n"
+           "    y = x\n"
+           "  where nonnegative(x)\n",
+       })
+    EXPECT_EQ(numbers_text(parsed(std::string("rule r\n") + rule)[0]).substr(0, 8), "special:") << rule;
+}
+
+// Each was taken for rounding: a term that cancels is far larger than the result can be, or NaN comes
+// from an element that the source does not read, or the sign of 0 changes.
+TEST(FloatClass, OfTermsOfWhichTheSourceHasNoneIsSpecial) {
+  for (const char* rule : {
+           "  with\n"
+           "    x: [A]\n"
+           "  source\n"
+           "    y = slice(x, starts: [0], sizes: [n], steps: 1)\n"
+           "  target\n"
+           "    y = slice(x, starts: [0], sizes: [n], steps: 1) + slice(x, starts: [A - n], sizes: [n], steps: 1) - slice(x, starts: [A - "
+           "n], sizes: [n], steps: 1)\n",
+           "  with\n"
+           "    x: [A, B + 1]\n"
+           "  source\n"
+           "    y = slice(x, starts: [0, B], sizes: [A, 1], steps: 1)\n"
+           "  target\n"
+           "    y = reduce_sum(x, axes: [1], keep_dims: 1) - reduce_sum(slice(x, starts: [0, 0], sizes: [A, B], steps: 1), axes: [1], "
+           "keep_dims: 1)\n",
+           "  with\n"
+           "    x: [A, B]\n"
+           "  source\n"
+           "    y = neg(x)\n"
+           "  target\n"
+           "    y = cumsum(x, axis: 1, exclusive: 1) - cumsum(x, axis: 1)\n",
+           "  with\n"
+           "    x: [A, A]\n"
+           "  source\n"
+           "    y = neg(x)\n"
+           "  target\n"
+           "    y = (transpose(x, perm: [1, 0]) - x) - transpose(x, perm: [1, 0])\n",
+           "  with\n"
+           "    x: [M, K + 1], w: [K + 1, N]\n"
+           "  source\n"
+           "    y = matmul(slice(x, starts: 0, sizes: [M, K], steps: 1), slice(w, starts: 0, sizes: [K, N], steps: 1))\n"
+           "  target\n"
+           "    y = matmul(x, w) - slice(x, starts: [0, K], sizes: [M, 1], steps: 1) * slice(w, starts: [K, 0], sizes: [1, N], steps: 1)\n",
+           "  source\n"
+           "    y = maximum(x, z)\n"
+           "  target\n"
+           "    y = x + relu(z - x)\n",
+           "  source\n"
+           "    y = minimum(x, z)\n"
+           "  target\n"
+           "    y = x - relu(x - z)\n",
+           "  source\n"
+           "    y = maximum(x, z)\n"
+           "  target\n"
+           "    y = (x + z + abs(x - z)) / 2\n",
+           "  source\n"
+           "    y = clip(x, min: 0, max: 6)\n"
+           "  target\n"
+           "    y = relu(x) - relu(x - 6)\n",
+           "  source\n"
+           "    y = minimum(x, 6)\n"
+           "  target\n"
+           "    y = x - relu(x - 6)\n",
+           "  source\n"
+           "    y = clip(x, min: -1, max: 1)\n"
+           "  target\n"
+           "    y = relu(x + 1) - relu(x - 1) - 1\n",
+           "  source\n"
+           "    y = clip(x, min: -3, max: 3)\n"
+           "  target\n"
+           "    y = clip(x + 3, min: 0, max: 6) - 3\n",
+           "  source\n"
+           "    y = minimum(x, 6)\n"
+           "  target\n"
+           "    y = -relu(6 - x) + 6\n",
+           "  source\n"
+           "    y = relu(x)\n"
+           "  target\n"
+           "    y = relu(x + 100) - relu(100 - relu(-x))\n",
+           "  with\n"
+           "    x: [A, B]\n"
+           "  source\n"
+           "    y = reduce_max(x, axes: [1], keep_dims: 1)\n"
+           "  target\n"
+           "    y = reduce_max(x - reduce_mean(x, axes: [1], keep_dims: 1), axes: [1], keep_dims: 1) + reduce_mean(x, axes: [1], "
+           "keep_dims: 1)\n",
+           "  with\n"
+           "    x: [A, A]\n"
+           "  source\n"
+           "    y = x + x\n"
+           "  target\n"
+           "    y = x + x + transpose(x, perm: [1, 0]) * 0\n",
+           "  source\n"
+           "    y = x + s\n"
+           "  target\n"
+           "    y = x\n"
+           "  where equal(s, 0)\n",
+           "  source\n"
+           "    y = s - x\n"
+           "  target\n"
+           "    y = -x\n"
+           "  where equal(s, 0)\n",
+       })
+    EXPECT_EQ(numbers_text(parsed(std::string("rule r\n") + rule)[0]).substr(0, 8), "special:") << rule;
+}
+// clang-format on
+
+TEST(FloatClass, OfChoicesWithOtherTermsIsSpecial) {
+  // Sums of a concatenation have no error at the elements beside them.
+  EXPECT_NE(class_of_y("concat(x, z, axis: 0)", "concat(x + z - z, z, axis: 0)", "  with\n    x: [A], z: [A]\n").find("can cancel"),
+            std::string::npos);
+  EXPECT_NE(class_of_y("select(c, x, z)", "select(c, x - z, 0) + z").find("can cancel"), std::string::npos);
+  EXPECT_EQ(class_of_y("select(c, x * s, z * s)", "select(c, x, z) * s").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("relu(x * s + z * s)", "relu((x + z) * s)").substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("minimum(maximum(x, 0), 6) + z", "clip(x, min: 0, max: 6) + z").substr(0, 9), "rounding:");
+  // A sum of one element and zeros of a constant is that element; differences of sums are not.
+  EXPECT_NE(class_of_y("neg(x)", "conv(cumsum(x, axis: 2), concat(neg(ones(shape: [1, 1, 1])), ones(shape: [1, 1, 1]), axis: 2))",
+                       "  with\n    x: [1, 1, K]\n")
+                .find("special"),
+            std::string::npos);
+}
+
+TEST(FloatClass, OfIntegersAndConversionsAmongThemIsExact) {
+  EXPECT_EQ(class_of_y("cast(cast(i, to: int16), to: int8)", "i", "  with\n    i: int8[A]\n"), "exact");
+  EXPECT_EQ(
+      class_of_y("quantize_linear(concat(x, z, axis: 0), s, p)", "concat(quantize_linear(x, s, p), quantize_linear(z, s, p), axis: 0)",
+                 "  with\n    x: [A], z: [B], s: [], p: uint8[]\n"),
+      "exact");
+}
+
 // The results are far below 1 where x is near 0 or far below it, and 1 is not.
 TEST(FloatClass, OfSmallResultsBesideOneIsSpecial) {
   EXPECT_EQ(class_of_y("tanh(x)", "2 * sigmoid(2 * x) - 1"), "special: computes with mul, sigmoid, sub instead of tanh, can cancel");

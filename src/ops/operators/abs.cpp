@@ -9,7 +9,7 @@ struct Abs {
   static Signature signature() { return pointwise_signature("abs", 1, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::ieee,
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::copies, ZeroSign::ieee,
                        [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::fabs(v[0]); })
         .in(FloatRange::nonnegative);
   }

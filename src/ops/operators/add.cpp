@@ -12,7 +12,8 @@ struct Add {
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
     return FloatEffect::computing(FloatError::adds,
-                                  [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] + v[1]; });
+                                  [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] + v[1]; })
+        .increasing();
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::add, operation, index);

@@ -82,7 +82,7 @@ struct Clip {
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::by_runtime,
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::chooses, ZeroSign::by_runtime,
                        [](std::span<const double> v, std::span<const double> a) -> double {
                          const double x = v[0] < a[0] ? a[0] : v[0];
                          return x > a[1] ? a[1] : x;

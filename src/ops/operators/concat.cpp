@@ -34,7 +34,7 @@ struct Concat {
     return one_type(result.data_type, std::move(result.shape));
   }
 
-  static FloatEffect float_effect() { return FloatEffect::moving(); }
+  static FloatEffect float_effect() { return FloatEffect::moving().increasing(); }
   // select(i < d0, x0[i], select(i < d0 + d1, x1[i - d0], ... xn[i - d0 - d1 ...])), built from the last
   // operand.
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {

@@ -31,7 +31,7 @@ struct HardSigmoid {
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect::computing(FloatError::continuous,
+    return FloatEffect::computing(FloatError::saturates,
                                   [](std::span<const double> v, std::span<const double> a) -> double {
                                     const double line = a[0] * v[0] + a[1];
                                     return line < 0 ? 0 : line > 1 ? 1 : line;

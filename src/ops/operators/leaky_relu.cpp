@@ -27,9 +27,9 @@ struct LeakyRelu {
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect::computing(FloatError::continuous, [](std::span<const double> v, std::span<const double> a) -> double {
-      return v[0] < 0 ? a[0] * v[0] : v[0];
-    });
+    // The multiple that it returns below 0 is as large as the result, like a choice.
+    return FloatEffect::computing(
+        FloatError::chooses, [](std::span<const double> v, std::span<const double> a) -> double { return v[0] < 0 ? a[0] * v[0] : v[0]; });
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);

@@ -69,7 +69,7 @@ struct MaxPool {
     return one_type(x.data_type, std::move(shape));
   }
 
-  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous).in(FloatRange::of_operands); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::chooses).in(FloatRange::of_operands); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const std::vector<ir::Poly>& kernel = operation.attributes.integers("kernel");

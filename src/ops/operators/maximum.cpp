@@ -13,7 +13,7 @@ struct Maximum {
   }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::either,
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::chooses, ZeroSign::either,
                        [](std::span<const double> v, std::span<const double> /*a*/) -> double {
                          return std::isnan(v[0]) || v[0] > v[1] ? v[0] : v[1];
                        })

@@ -6,7 +6,7 @@ namespace xflow::ops {
 struct ReduceMax {
   static Signature signature() { return reduce_signature("reduce_max", TypeClass::numeric_or_boolean); }
   static Types type(Typing& typing, const Operation& operation) { return reduce_nonempty_type(typing, operation); }
-  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous).in(FloatRange::at_least_operand); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::chooses).in(FloatRange::at_least_operand); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return reduce_maximum(builder, operation, index, [](const Expr& x) { return x; });
   }

@@ -6,7 +6,7 @@ namespace xflow::ops {
 struct ReduceMin {
   static Signature signature() { return reduce_signature("reduce_min", TypeClass::numeric_or_boolean); }
   static Types type(Typing& typing, const Operation& operation) { return reduce_nonempty_type(typing, operation); }
-  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::continuous).in(FloatRange::of_operands); }
+  static FloatEffect float_effect() { return FloatEffect::accumulating(FloatError::chooses).in(FloatRange::of_operands); }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     // -max(-x), and not(max(not x)) for booleans.
     const bool boolean = operation.operands[0].data_type == ir::DataType::boolean;

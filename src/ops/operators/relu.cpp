@@ -7,9 +7,10 @@ struct Relu {
   static Signature signature() { return pointwise_signature("relu", 1, TypeClass::numeric); }
   static Types type(Typing& typing, const Operation& operation) { return pointwise_type(typing, operation); }
   static FloatEffect float_effect() {
-    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::continuous, ZeroSign::by_runtime,
+    return FloatEffect(FloatWork::chooses, FloatDomain::all, FloatError::chooses, ZeroSign::by_runtime,
                        [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] < 0 ? 0 : v[0]; })
-        .in(FloatRange::nonnegative);
+        .in(FloatRange::nonnegative)
+        .increasing();
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return builder.apply(Function::maximum, read_broadcast(builder, operation, 0, index), builder.literal(0));

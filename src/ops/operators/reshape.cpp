@@ -120,7 +120,7 @@ struct Reshape {
     return one_type(x.data_type, shape);
   }
 
-  static FloatEffect float_effect() { return FloatEffect::moving(); }
+  static FloatEffect float_effect() { return FloatEffect::moving().increasing(); }
   // In each group the row-major position p = sum of i_k * (product of the later dimensions) is the same on
   // both sides. So the index of operand dimension k is floor(p / (product of the later dimensions)) mod d_k.
   // The first dimension of a group needs no mod.

@@ -29,7 +29,7 @@ struct Select {
     return one_type(operation.operands[1].data_type, std::move(shape));
   }
   static FloatEffect float_effect() {
-    return FloatEffect(FloatWork::selects, FloatDomain::all, FloatError::copies, ZeroSign::ieee,
+    return FloatEffect(FloatWork::selects, FloatDomain::all, FloatError::chooses, ZeroSign::ieee,
                        [](std::span<const double> v, std::span<const double> /*a*/) -> double { return v[0] != 0 ? v[1] : v[2]; })
         .in(FloatRange::of_operands);
   }

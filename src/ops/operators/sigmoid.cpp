@@ -12,7 +12,8 @@ struct Sigmoid {
     return FloatEffect::computing(
                FloatError::bounded,
                [](std::span<const double> v, std::span<const double> /*a*/) -> double { return 1 / (1 + std::exp(-v[0])); })
-        .in(FloatRange::unit);
+        .in(FloatRange::unit)
+        .increasing();
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const Expr x = read_broadcast(builder, operation, 0, index);

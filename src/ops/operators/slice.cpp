@@ -133,7 +133,7 @@ struct Slice {
     return one_type(x.data_type, operation.attributes.integers("sizes"));
   }
 
-  static FloatEffect float_effect() { return FloatEffect::moving(); }
+  static FloatEffect float_effect() { return FloatEffect::moving().increasing(); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     std::vector<ir::Poly> from;

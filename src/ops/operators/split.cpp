@@ -56,7 +56,7 @@ struct Split {
     return results;
   }
 
-  static FloatEffect float_effect() { return FloatEffect::moving(); }
+  static FloatEffect float_effect() { return FloatEffect::moving().increasing(); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int output, std::span<const ir::Poly> index) {
     const std::vector<ir::Poly>& sizes = operation.attributes.integers("sizes");

@@ -11,7 +11,8 @@ struct Tanh {
   static FloatEffect float_effect() {
     return FloatEffect::computing(FloatError::bounded,
                                   [](std::span<const double> v, std::span<const double> /*a*/) -> double { return std::tanh(v[0]); })
-        .in(FloatRange::symmetric);
+        .in(FloatRange::symmetric)
+        .increasing();
   }
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     return pointwise(builder, Function::tanh, operation, index);

@@ -34,7 +34,7 @@ struct Transpose {
     return one_type(result.data_type, std::move(result.shape));
   }
 
-  static FloatEffect float_effect() { return FloatEffect::moving(); }
+  static FloatEffect float_effect() { return FloatEffect::moving().increasing(); }
 
   static Expr semantics(Builder& builder, const Operation& operation, int /*output*/, std::span<const ir::Poly> index) {
     const auto perm = *operation.attributes.known_integers("perm");
