@@ -203,6 +203,7 @@ class Exact:
     add = staticmethod(lambda a, b: as_array(numpy.add(a, b)))
     sub = staticmethod(lambda a, b: as_array(numpy.subtract(a, b)))
     mul = staticmethod(total(lambda a, b: product(a, b)))
+    weighted = mul
     neg = staticmethod(lambda a: as_array(numpy.negative(a)))
     div = staticmethod(total(lambda a, b: quotient(a, b)))
     integer_div = staticmethod(total(lambda a, b: integer_quotient(a, b)))

@@ -1,5 +1,6 @@
 """Looks for what the float class of a rule does not allow: the table of docs/rules.md, Floating point."""
 
+import math
 import random
 import zlib
 
@@ -15,8 +16,8 @@ NOISES = 6       # evaluations with noise that estimate an error
 SURE_NOISES = 80
 EXACT_POLICIES = 4
 WIDTHS = ("float32", "float16")
-ORDINARY = ("ordinary", "whole", "moderate", "offset", "small", "steps")
-EXTREME = ("special", "special", "large", "large", "zeros")
+ORDINARY = ("ordinary", "whole", "moderate", "offset", "small", "steps", "magnitudes", "magnitudes")
+EXTREME = ("special", "special", "no number", "no number", "no number", "large", "large", "zeros")
 INFINITE = ("0 and no number", "infinities meet")
 ZERO = ("cancelled", "both zeros", "open zero", "chose zero", "underflow")
 
@@ -35,6 +36,11 @@ def drawer(r, strategy, width, subnormal):
         return lambda: (3000 if width == "float32" else 100) + r.random()
     if strategy == "small":
         return lambda: r.choice((-1, 1)) * 10 ** r.uniform(-3, 0)
+    if strategy == "magnitudes":  # numbers far larger than others of the same tensor
+        low, high = (-6, 10) if width == "float32" else (-3, 4)
+        return lambda: r.choice((-1, 1)) * 10 ** r.uniform(low, high)
+    if strategy == "no number":
+        return lambda: numpy.nan
     if strategy == "steps":  # near where rounding to integers jumps
         near = 1e-9 if width == "float32" else 1e-4
         return lambda: r.choice((0, 1, 2, 0.5)) * r.choice((-1, 1)) + r.choice((0, -near, near))
@@ -61,7 +67,7 @@ def guarded(case, name, draw):
         if "finite" in kinds and abs(x) == numpy.inf:
             x = 2.0
         if kinds & {"positive", "nonnegative"}:
-            x = abs(x)
+            x = abs(x) if x < 0 else x  # -0 is not negative
         return 2.0 if x == 0 and kinds & {"positive", "nonzero"} else x
     return checked
 
@@ -70,13 +76,15 @@ def values_of(case, seed, strategy, width, subnormal):
     """Arrays for the variables, and their types. In tensors one element is extreme, in the vectors of pointwise rules each may be."""
     r = random.Random(f"{seed} {strategy} {width}")
     values, types = {}, {}
-    target = r.choice([n for n, (_, t) in case.shapes.items() if t not in INTEGERS and t != "bool"])
+    floating = [n for n, (_, t) in case.shapes.items() if t not in INTEGERS and t != "bool"]
+    target = r.choice(floating) if floating else ""
     for name, (shape, data_type) in case.shapes.items():
         declared = case.rule.declarations.get(name)
         fixed = any(g.kind == "equal" and g.value == name for g in case.rule.guards)
         if data_type in INTEGERS or data_type == "bool" or fixed:
             draw = adjust(case, name, numbers(r, data_type, "whole", False), r)
             types[name] = data_type if data_type in INTEGERS or data_type == "bool" else width
+            shape = () if fixed and case.pointwise else shape  # a number that the rule writes
             values[name] = numpy.array([draw() for _ in range(int(numpy.prod(shape)))], dtype=object).reshape(shape)
             continue
         types[name] = declared.data_type if declared is not None and declared.data_type else width
@@ -108,6 +116,10 @@ class Run:
             case.shapes = shapes
 
 
+def points_of(case, values):
+    return max(v.size for v in values.values()) if case.pointwise else 0
+
+
 def policies(r, first):
     return {key: choices[0] if first else r.choice(choices) for key, choices in POLICIES.items()}
 
@@ -133,7 +145,7 @@ def first(mask):
 def exact_difference(case, values, types, width, r, extreme):
     for number in range(EXACT_POLICIES):
         chosen = policies(r, number == 0)
-        points = len(next(iter(values.values()))) if case.pointwise else 0
+        points = points_of(case, values)
         domains = [Floats(width, chosen, points), Floats(width, chosen, points)]
         run = Run(case, values, types, domains)
         for name, t in run.source.items():
@@ -147,7 +159,7 @@ def exact_difference(case, values, types, width, r, extreme):
 
 def rounding_difference(case, values, types, width, r, extreme):
     chosen = dict(policies(r, True), start="zero")
-    points = len(next(iter(values.values()))) if case.pointwise else 0
+    points = points_of(case, values)
     domains = [Floats(width, chosen, points), Floats(width, chosen, points)]
     run = Run(case, values, types, domains)
     noted = [domains[0].noted(n) | domains[1].noted(n) for n in ("near the largest", "open NaN")]
@@ -237,14 +249,21 @@ def stricter(rule, float_class, seed):
     return search(rule, STRICTER[float_class], seed) if float_class in STRICTER else ("", 0)
 
 
+def larger(found, wanted):
+    """Of the cases the first, and the others with the most elements: in one element nothing can be mistaken for another."""
+    different = list({str(case): case for case in found}.values())
+    rest = sorted(different[1:], key=lambda case: -sum(math.prod(shape) for shape, _ in case.shapes.values()))
+    return rest[:wanted - 1] + different[:1]
+
+
 def search(rule, float_class, seed, wanted=2, attempts=400):
     """What the class does not allow; "" where nothing is found. The second value counts samples with extreme numbers."""
     if float_class == "special":
         return "", 0
     seed = f"{seed} {zlib.crc32(rule.text.encode())}"
     check, compared = exact_difference if float_class == "exact" else rounding_difference, 0
-    for number, case in enumerate(cases(rule, seed, wanted, attempts)):
-        if not any(t in TYPES and t != "bool" for _, t in case.shapes.values()):
+    for number, case in enumerate(larger(cases(rule, seed, 3 * wanted, attempts), wanted)):
+        if not any(t in TYPES and t != "bool" for _, t in (*case.shapes.values(), *case.types.values())):
             return "", compared
         for width in WIDTHS:
             for again, strategy in enumerate(ORDINARY + EXTREME):

@@ -97,9 +97,15 @@ class Floats:
         if result.dtype.kind == "f":
             finite = numpy.isfinite(a) & numpy.isfinite(b)
             self.note("near the largest", finite & ~(numpy.abs(result) < self.largest_number / NEAR))
-            self.note("0 and no number", ((a == 0) & ~numpy.isfinite(b)) | ((b == 0) & ~numpy.isfinite(a)))
+            self.note("0 and no number", ((a == 0) & numpy.isinf(b)) | ((b == 0) & numpy.isinf(a)))
             self.note("underflow", (result == 0) & (a != 0) & (b != 0))
         return self.rounded(result)
+
+    def weighted(self, a, b):
+        """A term of a product of matrices or a convolution: zeros of a padded kernel spread NaN, too."""
+        if numpy.result_type(a, b).kind == "f":
+            self.note("0 and no number", ((a == 0) & numpy.isnan(b)) | ((b == 0) & numpy.isnan(a)))
+        return self.mul(a, b)
 
     def neg(self, a):
         return numpy.negative(a)

@@ -327,6 +327,35 @@ class FloatClasses(unittest.TestCase):
         self.assertRegex(not_allowed("rounding", "y = x * 3 + 0", "y = x * 3"), "the sign of 0 changes")
         self.assertRegex(not_allowed("rounding", "y = 0 - x", "y = neg(x)"), "the sign of 0 changes")
 
+    def test_rounding_allows_no_terms_that_the_source_lacks(self):
+        for source, target, types in (
+                ("y = neg(x)", "y = (transpose(x, perm: [1, 0]) - x) - transpose(x, perm: [1, 0])", "x: [A, A]"),
+                ("y = neg(x)", "y = cumsum(x, axis: 1, exclusive: 1) - cumsum(x, axis: 1)", "x: [A, B]"),
+                ("y = matmul(slice(x, starts: 0, sizes: [M, K], steps: 1), slice(w, starts: 0, sizes: [K, N], steps: 1))",
+                 "y = matmul(x, w) - slice(x, starts: [0, K], sizes: [M, 1], steps: 1) * slice(w, starts: [K, 0], sizes: [1, N], steps: 1)",
+                 "x: [M, K + 1], w: [K + 1, N]"),
+                ("y = maximum(x, z)", "y = x + relu(z - x)", ""), ("y = clip(x, min: 0, max: 6)", "y = relu(x) - relu(x - 6)", ""),
+                ("y = minimum(x, 6)", "y = x - relu(x - 6)", "")):
+            self.assertRegex(not_allowed("rounding", source, target, types), "a large error", target)
+
+    def test_rounding_keeps_nan_where_it_is(self):
+        self.assertRegex(not_allowed("rounding", "y = x + x", "y = x + x + transpose(x, perm: [1, 0]) * 0", "x: [A, A]"), "NaN changes")
+        # Zeros of a kernel spread it.
+        self.assertEqual("", not_allowed("rounding", "y = conv(x, w, pads: [1, 1])", "y = conv(x, pad(w, begins: 0, ends: [0, 0, 1]), pads: [1, 2])",
+                                         "x: [N, C, H], w: [O, C, R]"))
+
+    def test_classes_depend_on_guards_on_values(self):
+        self.assertRegex(not_allowed("exact", "y = abs(x)", "y = x", guards="nonnegative(x)"), r"-0\.0")
+        self.assertRegex(not_allowed("exact", "y = select(less(x, s), x, s)", "y = clip(x, max: 6)", guards="equal(s, 6)"), "nan")
+        self.assertRegex(not_allowed("exact", "y = select(less(0, x), x, s)", "y = relu(x)", guards="equal(s, 0)"), "other bits")
+        self.assertRegex(not_allowed("rounding", "y = x + s", "y = x", guards="equal(s, 0)"), "the sign of 0 changes")
+        self.assertRegex(not_allowed("rounding", "y = s - x", "y = neg(x)", guards="equal(s, 0)"), "the sign of 0 changes")
+
+    def test_exact_keeps_zeros_of_integers(self):
+        for source, target in (("y = cast(neg(i), to: float32)", "y = neg(cast(i, to: float32))"),
+                               ("y = neg(cast(i, to: float32))", "y = cast(neg(i), to: float32)")):
+            self.assertRegex(not_allowed("exact", source, target, "i: int8[A]"), r"-0\.0")
+
     def test_special_allows_everything(self):
         self.assertEqual("", not_allowed("special", "y = x - x + z", "y = z"))
 

@@ -17,7 +17,7 @@ def matmul(d, x, a):
     right = right.reshape(right.shape + (1,)) if right.ndim == 1 else right
     require(left.shape[-1] == right.shape[-2], "equal inner dimensions")
     broadcast(left.shape[:-2], right.shape[:-2])
-    result = d.sum(d.mul(left[..., :, :, None], right[..., None, :, :]), -2)
+    result = d.sum(d.weighted(left[..., :, :, None], right[..., None, :, :]), -2)
     if x[0].rank == 1:
         result = result[..., 0, :]
     return [Tensor(result[..., 0] if x[1].rank == 1 else result, x[0].type)]
@@ -70,7 +70,7 @@ def conv(d, x, a):
     for place, part in windows(x[0].values, kernel, a, sizes, d.number(0, x[0].type)):
         part = part.reshape([n, groups, 1, inner] + sizes)
         weight = w[(slice(None), slice(None)) + place].reshape([1, groups, outer, inner] + [1] * len(kernel))
-        terms.append(d.mul(part, weight))
+        terms.append(d.weighted(part, weight))
     total = d.sum(numpy.concatenate(terms, axis=3), 3)
     if any(a["pads"]):
         d.padded(total)
@@ -96,7 +96,7 @@ def conv_transpose(d, x, a):
     total = numpy.full([n, groups, outer] + full, zero, dtype=w.dtype)
     for place in itertools.product(*(range(k) for k in kernel)):
         weight = w[(slice(None), slice(None)) + place].reshape(groups, inner, outer).transpose(0, 2, 1)
-        part = d.sum(d.mul(values, weight.reshape([1, groups, outer, inner] + [1] * count)), 3)
+        part = d.sum(d.weighted(values, weight.reshape([1, groups, outer, inner] + [1] * count)), 3)
         index = tuple(slice(p * dil, p * dil + (m - 1) * stride + 1, stride)
                       for p, dil, m, stride in zip(place, a["dilations"], spatial, a["strides"]))
         index = (slice(None), slice(None), slice(None)) + index
