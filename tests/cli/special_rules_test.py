@@ -129,6 +129,34 @@ class SpecialRules(ProgramTest):
                 self.assertNotEqual([n.op_type for n in nodes], [n.op_type for n in with_any.graph.node])
                 self.assertFalse(numpy.isfinite(evaluated(with_any)).all())
 
+    def applied(self, nodes, initializers, rule, *arguments):
+        """True if xflow optimize changes the model."""
+        model = model_of(nodes, [float_info("x", SHAPE)], [float_info("y", SHAPE)], initializers)
+        self.write("in.onnx", model)
+        self.write("my.rules", f"rule r{rule}")
+        self.assertIn(" proved ", self.succeed("verify", "my.rules"))
+        return [n.op_type for n in self.optimized(*arguments).graph.node] != [n.op_type for n in nodes]
+
+    def test_rules_that_change_nan_are_not_applied_as_exact(self):
+        (self.folder / "npu.xprof").write_text(ROOFLINE)
+        six = numpy_helper.from_array(numpy.float32([6]), "s")
+        nodes = [node("Less", ["x", "s"], "c"), node("Where", ["c", "x", "s"], "y")]
+        rule = "\n  source\n    y = select(less(x, s), x, s)\n  target\n    y = clip(x, max: 6)\n  where equal(s, 6)\n"
+        self.assertFalse(self.applied(nodes, [six], rule, "--numbers", "exact"))
+        self.assertFalse(self.applied(nodes, [six], rule))
+        self.assertTrue(self.applied(nodes, [six], rule, "--numbers", "any"))
+
+    def test_rules_that_change_the_sign_of_zero_are_not_applied_by_default(self):
+        (self.folder / "npu.xprof").write_text(ROOFLINE)
+        zero = numpy_helper.from_array(numpy.float32([0]), "s")
+        rules = {"Add": (["x", "s"], "x + s", "x"), "Sub": (["s", "x"], "s - x", "neg(x)")}
+        for operator, (operands, source, target) in rules.items():
+            with self.subTest(operator=operator):
+                nodes = [node(operator, operands, "z"), node("Abs", ["z"], "a"), node("Add", ["a", "z"], "y")]
+                rule = f"\n  source\n    y = {source}\n  target\n    y = {target}\n  where equal(s, 0)\n"
+                self.assertFalse(self.applied(nodes, [zero], rule))
+                self.assertTrue(self.applied(nodes, [zero], rule, "--numbers", "any"))
+
 
 if __name__ == "__main__":
     program.main()
