@@ -131,11 +131,11 @@ enum class Strictness : std::uint8_t {
 };
 
 // A set of points at which all elements can be evaluated: a bit for each.
-using Region = std::uint64_t;
-inline constexpr Region kEverywhere = ~Region{0};
+using PointSet = std::uint64_t;
+inline constexpr PointSet kEverywhere = ~PointSet{0};
 // Where the result of `id`, which chooses, changes with operand number `operand`. If opaque functions
 // are below `id`, a region of its operator and variables.
-Region region_of(const Elements& elements, ElementId id, std::size_t operand);
+PointSet region_of(const Elements& elements, ElementId id, std::size_t operand);
 
 // Evaluates two elements for ordinary numbers. True if no difference was found. Variables and opaque
 // functions have unrelated values.

@@ -180,7 +180,7 @@ void for_assignments(const std::vector<std::vector<double>>& numbers, const std:
 
 namespace {
 
-constexpr int kPoints = std::numeric_limits<Region>::digits;
+constexpr int kPoints = std::numeric_limits<PointSet>::digits;
 
 std::uint64_t mixed(std::uint64_t x) {  // splitmix64
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;
@@ -200,7 +200,7 @@ double value_at(const Elements& elements, ElementId leaf, int point) {
 
 }  // namespace
 
-Region region_of(const Elements& elements, ElementId id, std::size_t operand) {
+PointSet region_of(const Elements& elements, ElementId id, std::size_t operand) {
   const ElementId roots[] = {id};
   Evaluation evaluation(elements, roots, Strictness::rounding);
   const Element& e = elements[id];
@@ -213,7 +213,7 @@ Region region_of(const Elements& elements, ElementId id, std::size_t operand) {
       if (elements[o].boolean) key += ' ' + std::to_string(o) + (operand == 1 ? '+' : '-');
     return mixed(std::hash<std::string>{}(key));
   }
-  Region region = 0;
+  PointSet region = 0;
   for (int point = 0; point < kPoints; ++point) {
     std::vector<double> values;
     for (const ElementId leaf : evaluation.leaves()) values.push_back(value_at(elements, leaf, point));
@@ -222,7 +222,7 @@ Region region_of(const Elements& elements, ElementId id, std::size_t operand) {
     for (const ElementId o : e.operands) operands.push_back(evaluation[o].value);
     const double before = e.effect->scalar(operands, e.attributes);
     operands[operand] += 1e-6 * (1 + std::abs(operands[operand]));
-    if (e.effect->scalar(operands, e.attributes) != before) region |= Region{1} << static_cast<unsigned>(point);
+    if (e.effect->scalar(operands, e.attributes) != before) region |= PointSet{1} << static_cast<unsigned>(point);
   }
   return region;
 }

@@ -34,7 +34,7 @@ SizeProducts merged(SizeProducts a, const SizeProducts& b) {
   return a;
 }
 
-SizeProducts only_in(Region region, const SizeProducts& a) {
+SizeProducts only_in(PointSet region, const SizeProducts& a) {
   SizeProducts result;
   for (const auto& [product, own] : a)
     if ((own & region) != 0) result[product] = own & region;
@@ -157,7 +157,7 @@ Sizes::Size Sizes::computed(ElementId id, const Element& e) {
   return {own, own, merged(own, times(own, joined(e, &Size::error)))};
 }
 
-bool Sizes::covered(const SizeProduct& product, Region region, const SizeProducts& by, int depth) {
+bool Sizes::covered(const SizeProduct& product, PointSet region, const SizeProducts& by, int depth) {
   if (const auto found = by.find(product); found != by.end()) region &= ~found->second;
   if (region == 0) return true;
   if (depth > kDeepest || too_many_) return false;

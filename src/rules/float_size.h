@@ -17,7 +17,7 @@ namespace xflow::rules {
 // empty product is 1.
 using SizeProduct = std::vector<int>;
 // Products, each with the region in which it counts: where maximum(x, z) returns x, its error is that of x.
-using SizeProducts = std::map<SizeProduct, Region>;
+using SizeProducts = std::map<SizeProduct, PointSet>;
 
 // Computes and compares the error bounds of elements.
 class Sizes {
@@ -50,7 +50,7 @@ class Sizes {
   bool multiplies_sums(ElementId root);
   // True if `product`, with factors replaced by their expanded sizes as needed, consists of products
   // that count in `by` wherever it counts.
-  bool covered(const SizeProduct& product, Region region, const SizeProducts& by, int depth);
+  bool covered(const SizeProduct& product, PointSet region, const SizeProducts& by, int depth);
 
   const Elements& elements_;
   std::map<ElementId, Size> sizes_;
