@@ -6,14 +6,15 @@
 
 namespace xflow {
 
-// Copies share one state: keep one copy and pass another to the call (OptimizeOptions::cancel). All functions may
-// be called from any thread and from a signal handler. A token cannot be reset: calls that get it later end at once.
+// Copies share one state: keep one copy and pass another to the call (OptimizeOptions::cancel). All
+// functions may be called from any thread and from a signal handler. A token cannot be reset: calls that get
+// it later end at once.
 class CancellationToken {
  public:
   CancellationToken() : state_(std::make_shared<std::atomic<int>>(0)) {}
 
-  // Ends the call with the result so far. The options of each call say what that is: optimize ends the search, and
-  // checks, runs and writes the best graph so far as usual.
+  // Ends the call with the result so far. The options of each call say what that is: optimize ends the
+  // search, and checks, runs and writes the best graph so far as usual.
   void finish() const noexcept { raise(kFinish); }
   // Ends the call as soon as possible. It returns ErrorCode::limit, "cancelled", and writes nothing.
   void stop() const noexcept { raise(kStop); }

@@ -40,8 +40,9 @@ struct CheckProgress {
 struct CheckOptions {
   // .npz files, .pb files and folders of .pb files. Empty: seeded inputs.
   std::vector<std::string> inputs;
-  // Sizes of dynamic inputs. Empty: seeded inputs have three choices of sizes. An unknown first dimension is 1, 2
-  // and 3, any other unknown dimension 128, 64 and 32. If A accepts none of the three, they are 1 and 1024.
+  // Sizes of dynamic inputs. Empty: seeded inputs have three choices of sizes. An unknown first dimension is
+  // 1, 2 and 3, any other unknown dimension 128, 64 and 32. If A accepts none of the three, they are 1
+  // and 1024.
   std::vector<InputShape> shapes;
   std::uint64_t seed = 1;
   int runs = 1;  // number of seeds for each choice of sizes
@@ -51,9 +52,9 @@ struct CheckOptions {
   std::vector<std::string> allow_external;
   // Wall clock of the whole call. A comparison that is not complete by then returns ErrorCode::limit.
   Seconds time_limit{300};
-  // Cancels the call from another thread or a signal handler. finish() acts as the time limit: the call returns the
-  // report if a difference was found or all inputs were compared by then, and ErrorCode::limit otherwise. stop()
-  // returns ErrorCode::limit, "cancelled".
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit: the call
+  // returns the report if a difference was found or all inputs were compared by then, and ErrorCode::limit
+  // otherwise. stop() returns ErrorCode::limit, "cancelled".
   CancellationToken cancel;
   // Called while the models run, from the calling thread.
   std::function<void(const CheckProgress&)> progress;
@@ -71,8 +72,8 @@ struct CheckReport {
     double error = 0;    // largest absolute difference of elements that are finite in both
     double allowed = 0;  // largest `error` that is accepted
     std::string inputs;  // label of the inputs of that run; empty if the output was not compared
-    // The compared elements of that run, and all elements of the output. Fewer are compared only if whole models
-    // take more than a check may (docs/eval.md, *Limits of a comparison*).
+    // The compared elements of that run, and all elements of the output. Fewer are compared only if whole
+    // models take more than a check may (docs/eval.md, *Limits of a comparison*).
     std::uint64_t checked_values = 0;
     std::uint64_t values = 0;
   };
@@ -88,24 +89,25 @@ struct CheckReport {
 
 // Compares the models in the files `a` and `b`. One of the paths may be "-", standard input.
 //
-// Without a runner, A runs in double and in float, and B in float. B is equal if its error against A's result in
-// double is at most 4 times A's own error in float plus 1e-5 of the output's largest magnitude. Integers and booleans
-// must be those that A has in double or in float, strings must be identical, and NaN must be where A has NaN.
+// Without a runner, A runs in double and in float, and B in float. B is equal if its error against A's
+// result in double is at most 4 times A's own error in float plus 1e-5 of the output's largest magnitude.
+// Integers and booleans must be those that A has in double or in float, strings must be identical, and NaN
+// must be where A has NaN.
 //
-// With a runner, A runs on the inputs and on perturbed inputs, which differ by eight units in the last place. B
-// runs on the inputs. B may differ from A by 4 times the difference of A's two results, plus 1e-3 of the output's
-// largest magnitude (5e-2 in half precision), since a runtime may sum in another order.
+// With a runner, A runs on the inputs and on perturbed inputs, which differ by eight units in the last
+// place. B runs on the inputs. B may differ from A by 4 times the difference of A's two results, plus 1e-3
+// of the output's largest magnitude (5e-2 in half precision), since a runtime may sum in another order.
 //
-// Models are not equal if names, order or types of inputs or outputs differ, or if B refuses sizes that A accepts.
-// An input with a default keeps it unless the files of inputs give another value.
+// Models are not equal if names, order or types of inputs or outputs differ, or if B refuses sizes that A
+// accepts. An input with a default keeps it unless the files of inputs give another value.
 //
 // Errors:
 // - unreadable, io: a model, or inputs that do not fit A.
-// - unsupported: without a runner "cannot execute: If at NAME; ..." (`where` is the model); a runner that does not
-//   start.
+// - unsupported: without a runner "cannot execute: If at NAME; ..." (`where` is the model); a runner that
+//   does not start.
 // - invalid_argument: shapes.
-// - limit: the time limit was reached, or the call was cancelled, before all inputs were compared, and no difference
-//   was found by then; "cancelled" after CancellationToken::stop().
+// - limit: the time limit was reached, or the call was cancelled, before all inputs were compared, and no
+//   difference was found by then; "cancelled" after CancellationToken::stop().
 XFLOW_API Result<CheckReport> check_files(const std::string& a, const std::string& b, const CheckOptions& options = {});
 
 }  // namespace xflow

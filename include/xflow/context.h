@@ -24,15 +24,16 @@ namespace xflow {
 // Keeps between calls:
 // - which of the user's rules were proved, and the decisions of verify, by the text of the rule;
 // - measured costs, also if the options name no file for them;
-// - the device, as long as the options name the same one. Each call starts its own runner, since the memory of the
-//   runner counts as memory of the call.
+// - the device, as long as the options name the same one. Each call starts its own runner, since the memory
+//   of the runner counts as memory of the call.
 //
-// check_files and generate have no overloads with a context, since they would reuse nothing: check_files measures no
-// costs, applies no rules and starts its own runner; generate keeps its state in GenerateOptions::out. The functions
-// of <xflow/verify.h> for one rule and those of <xflow/rules.h> decide rules again, since they return other details.
+// check_files and generate have no overloads with a context, since they would reuse nothing: check_files
+// measures no costs, applies no rules and starts its own runner; generate keeps its state in
+// GenerateOptions::out. The functions of <xflow/verify.h> for one rule and those of <xflow/rules.h> decide
+// rules again, since they return other details.
 //
-// One call at a time uses a context, and other calls wait. A callback must therefore not use the context of its
-// call. A context that was moved from can only be assigned to or destroyed.
+// One call at a time uses a context, and other calls wait. A callback must therefore not use the context of
+// its call. A context that was moved from can only be assigned to or destroyed.
 class XFLOW_API Context {
  public:
   Context();
@@ -56,14 +57,15 @@ XFLOW_API Result<OptimizeReport> optimize_file(Context& context, const std::stri
                                                const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 XFLOW_API Result<GraphResult> optimize(Context& context, const Graph& graph, const OptimizeOptions& options = {},
                                        const ProgressCallback& progress = {});
-// The functions of <xflow/simplify.h> with a context. They share only the proved rules, since they measure nothing.
+// The functions of <xflow/simplify.h> with a context. They share only the proved rules, since they measure
+// nothing.
 XFLOW_API Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options = {});
 XFLOW_API Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
                                                const SimplifyOptions& options = {});
 
-// verify of <xflow/verify.h> with a context. A rule that an earlier call decided gets the same decision with time 0,
-// unless the earlier call reached a time limit or was cancelled. optimize, simplify and Profile::record do not prove
-// a rule again that verify proved.
+// verify of <xflow/verify.h> with a context. A rule that an earlier call decided gets the same decision with
+// time 0, unless the earlier call reached a time limit or was cancelled. optimize, simplify and
+// Profile::record do not prove a rule again that verify proved.
 XFLOW_API Result<std::vector<RuleDecision>> verify(Context& context, const RuleSet& rules, const VerifyOptions& options = {});
 // Profile::record of <xflow/profile.h> has an overload with a context as well.
 

@@ -5,8 +5,8 @@
 
 namespace xflow {
 
-// Element types, with the numbers of ONNX's TensorProto.DataType. Models may contain other types of ONNX. Graphs
-// built in code use the types below.
+// Element types, with the numbers of ONNX's TensorProto.DataType. Models may contain other types of ONNX.
+// Graphs built in code use the types below.
 enum class DataType : std::uint8_t {
   float32 = 1,
   uint8 = 2,

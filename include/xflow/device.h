@@ -91,8 +91,8 @@ class XFLOW_API LoadedModel {
   virtual Result<std::vector<ModelTensor>> outputs(std::span<const ModelTensor> inputs) = 0;
 };
 
-// A device of the caller (DeviceOptions::own). It is called from the calling thread only, which waits for each
-// answer. Time limits take effect between answers.
+// A device of the caller (DeviceOptions::own). It is called from the calling thread only, which waits for
+// each answer. Time limits take effect between answers.
 class XFLOW_API Device {
  public:
   Device() = default;
@@ -100,8 +100,8 @@ class XFLOW_API Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // Name of the device and versions of its libraries. Measured costs are stored under this name: devices with the
-  // same name share them.
+  // Name of the device and versions of its libraries. Measured costs are stored under this name: devices
+  // with the same name share them.
   virtual std::string name() const = 0;
   // Time of one launch. Errors: unsupported if the device lacks the kernel; the search then avoids it.
   virtual Result<Nanoseconds> measure(const Kernel& kernel) = 0;
@@ -110,8 +110,8 @@ class XFLOW_API Device {
 
   // Whether the device runs whole models. If not, results are accepted by predicted time.
   virtual bool runs_models() const { return false; }
-  // Loads an ONNX model from the file `path`, or from its bytes if `path` is empty. Errors: unsupported if the
-  // device runs no models.
+  // Loads an ONNX model from the file `path`, or from its bytes if `path` is empty. Errors: unsupported if
+  // the device runs no models.
   virtual Result<std::unique_ptr<LoadedModel>> load(std::string_view /*model*/, const std::string& /*path*/) {
     return fail(ErrorCode::unsupported, "the device runs no models");
   }
@@ -119,8 +119,8 @@ class XFLOW_API Device {
 
 // Returns the time of one launch of a kernel.
 using CostFunction = std::function<Result<Nanoseconds>(const Kernel&)>;
-// A device whose kernel times come from `cost`. It fuses every pointwise operation that follows a kernel, and runs
-// no models.
+// A device whose kernel times come from `cost`. It fuses every pointwise operation that follows a kernel,
+// and runs no models.
 XFLOW_API std::shared_ptr<Device> device_of(std::string name, CostFunction cost);
 
 struct DeviceOptions {
@@ -136,7 +136,8 @@ struct DeviceOptions {
   std::shared_ptr<Device> own;
   int threads = 1;  // threads of one kernel, 1 to 1024
   CacheState caches = CacheState::automatic;
-  // Shell command of a program that runs models (docs/runner.md). Empty: the device runs them with its own kernels.
+  // Shell command of a program that runs models (docs/runner.md). Empty: the device runs them with its own
+  // kernels.
   std::string runner;
   // Wall clock for timing kernels in the runner. Kernels not timed by then are treated as unsupported.
   Seconds max_kernel_time{300};
@@ -152,14 +153,14 @@ struct DeviceOptions {
 
 struct DeviceDescription {
   std::string name;  // as DeviceOptions::name: "cpu", "cuda:0"; "cuda" where no GPU is found
-  // Hardware and kernel libraries: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN 2.6.3". If the device is not
-  // usable, the reason: "there is no CUDA driver: libcuda.so.1 was not found".
+  // Hardware and kernel libraries: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN 2.6.3". If the device is
+  // not usable, the reason: "there is no CUDA driver: libcuda.so.1 was not found".
   std::string text;
   bool usable = false;
 };
 
-// Lists this CPU, then the GPUs. Loads the CUDA libraries if they exist. Never fails: unusable devices have a
-// reason.
+// Lists this CPU, then the GPUs. Loads the CUDA libraries if they exist. Never fails: unusable devices have
+// a reason.
 XFLOW_API std::vector<DeviceDescription> devices();
 
 // The device that `xflow optimize` uses if the user names none.
@@ -167,9 +168,9 @@ struct DefaultDevice {
   std::string name;     // "cuda:0" or "cpu"
   std::string warning;  // why a GPU that exists is not used; empty otherwise
 };
-// Returns "cuda:0" if the first GPU is usable and passes a check, otherwise "cpu". `check` is a shell command that
-// calls check_device for the GPU in another process, which a fault of a driver or library may end. `patience`
-// bounds the time of the check.
+// Returns "cuda:0" if the first GPU is usable and passes a check, otherwise "cpu". `check` is a shell
+// command that calls check_device for the GPU in another process, which a fault of a driver or library may
+// end. `patience` bounds the time of the check.
 XFLOW_API DefaultDevice default_device(const std::string& check, Seconds patience = Seconds(120));
 
 struct DeviceCheck {
@@ -180,9 +181,9 @@ struct DeviceCheck {
   std::string failure;
 };
 
-// Runs small graphs on a device of this machine ("cpu", "cuda:0") in the same way as whole models, and compares the
-// results with the reference. Errors: unsupported for a device that cannot be used, invalid_argument for a device
-// that runs no models.
+// Runs small graphs on a device of this machine ("cpu", "cuda:0") in the same way as whole models, and
+// compares the results with the reference. Errors: unsupported for a device that cannot be used,
+// invalid_argument for a device that runs no models.
 XFLOW_API Result<DeviceCheck> check_device(const std::string& name);
 
 }  // namespace xflow

@@ -1,7 +1,7 @@
 // Expected failures as values: Error and Result<T>.
 //
-// Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its public
-// interface.
+// Result<T> has the interface of C++23's std::expected<T, Error>. No function of xflow throws across its
+// public interface.
 #pragma once
 
 #include <xflow/export.h>
@@ -15,7 +15,8 @@
 
 namespace xflow {
 
-// The kinds of errors. Functions document which of them they return. Exit codes are those of the program `xflow`.
+// The kinds of errors. Functions document which of them they return. Exit codes are those of the program
+// `xflow`.
 enum class ErrorCode {
   unreadable,        // invalid input: truncated, not a protobuf, a cycle, a missing file. Exit code 2.
   invalid_argument,  // a meaningless request: unknown option, malformed shape. Exit code 64.
@@ -28,8 +29,8 @@ enum class ErrorCode {
   internal,          // a bug in xflow: an invariant does not hold; please report it. Exit code 3.
 };
 
-// An error: its kind, a message and a place. The message is one lowercase line: what was found, what was expected,
-// what to do.
+// An error: its kind, a message and a place. The message is one lowercase line: what was found, what was
+// expected, what to do.
 struct Error {
   ErrorCode code = ErrorCode::internal;
   std::string message;
@@ -52,8 +53,8 @@ inline Unexpected fail(ErrorCode code, std::string message, std::string where = 
 }
 inline Unexpected fail(Error error) { return Unexpected{std::move(error)}; }
 
-// For programs: the Error that describes the current exception, without the texts of the standard library. Call it
-// in a catch block.
+// For programs: the Error that describes the current exception, without the texts of the standard library.
+// Call it in a catch block.
 XFLOW_API Error error_of_exception();
 
 // A value of type T, or an Error. value(), `*` and `->` require has_value(); error() requires !has_value().
@@ -145,9 +146,9 @@ class [[nodiscard]] Result<void> {
 
 }  // namespace xflow
 
-// XFLOW_TRY(declaration, expression) evaluates the Result `expression`. On failure it returns the error from the
-// enclosing function, otherwise it binds the value to `declaration`. XFLOW_CHECK(expression) only returns the
-// error.
+// XFLOW_TRY(declaration, expression) evaluates the Result `expression`. On failure it returns the error from
+// the enclosing function, otherwise it binds the value to `declaration`. XFLOW_CHECK(expression) only
+// returns the error.
 // NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define XFLOW_CONCAT_(a, b) a##b
 #define XFLOW_CONCAT(a, b) XFLOW_CONCAT_(a, b)

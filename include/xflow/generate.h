@@ -37,15 +37,15 @@ constexpr const char* to_string(GeneratePhase phase) {
 
 struct GenerateProgress {
   GeneratePhase phase = GeneratePhase::enumerating;
-  // The done part of the phase, from 0 to 1. Enumerating and grouping alternate, once for each kind of tensors.
-  // Deriving starts again at 0, at most twice, if a rule turns out to have no proof for all ranks.
+  // The done part of the phase, from 0 to 1. Enumerating and grouping alternate, once for each kind of
+  // tensors. Deriving starts again at 0, at most twice, if a rule turns out to have no proof for all ranks.
   double fraction = 0;
   std::string message;  // one line of text: "float: graphs: 3 of 64"
 };
 
 struct GenerateOptions {
-  // Names of operators and constants, from generator_operators() or generator_preset(). Empty: the job in `out`
-  // continues with its own options.
+  // Names of operators and constants, from generator_operators() or generator_preset(). Empty: the job in
+  // `out` continues with its own options.
   std::vector<std::string> operators;
   std::size_t max_operators = 3;  // operators in a graph
   // Inputs of the main data type. 0: one more than the number of operators, at most 4.
@@ -61,8 +61,8 @@ struct GenerateOptions {
   std::string out;
   std::string name = "generated";  // name of the files in `out`
   int jobs = 1;                    // threads
-  // Cancels the call from another thread or a signal handler. finish() and stop() both end it after the running
-  // tasks with ErrorCode::limit, "cancelled", and write no rules. A later call continues the job.
+  // Cancels the call from another thread or a signal handler. finish() and stop() both end it after the
+  // running tasks with ErrorCode::limit, "cancelled", and write no rules. A later call continues the job.
   CancellationToken cancel;
   // Called after each task, from the thread that called generate.
   std::function<void(const GenerateProgress&)> progress;
@@ -85,8 +85,8 @@ struct GenerateSummary {
 XFLOW_API std::vector<std::string> generator_operators();
 // The names of a preset: cnn, transformer, rnn, all. Errors: invalid_argument for another name.
 XFLOW_API Result<std::vector<std::string>> generator_preset(std::string_view name);
-// The options of the job in the folder `out`, without `beside`, `jobs`, `cancel` and `progress`. Empty if there is no job. Errors: io;
-// unreadable for files that no job has written.
+// The options of the job in the folder `out`, without `beside`, `jobs`, `cancel` and `progress`. Empty if
+// there is no job. Errors: io; unreadable for files that no job has written.
 XFLOW_API Result<std::optional<GenerateOptions>> generator_job(const std::string& out);
 
 // Computes a task of a job. The task and its result are texts.
@@ -101,9 +101,9 @@ class XFLOW_API GeneratorWorkers {
   GeneratorWorkers(const GeneratorWorkers&) = delete;
   GeneratorWorkers& operator=(const GeneratorWorkers&) = delete;
 
-  // Runs all tasks, in any order and several at a time. `work` computes one in this process. `done` is called in
-  // the calling thread once for each task, in the order in which they end. The first error ends the call and is
-  // returned.
+  // Runs all tasks, in any order and several at a time. `work` computes one in this process. `done` is
+  // called in the calling thread once for each task, in the order in which they end. The first error ends
+  // the call and is returned.
   virtual Result<void> run(const std::vector<std::string>& tasks, const GeneratorTask& work,
                            const std::function<Result<void>(std::size_t task, std::string result)>& done) = 0;
   // Number of tasks that run at a time.
@@ -134,11 +134,12 @@ class XFLOW_API GeneratorWorker {
 // - *.proofs beside them: the records of their proofs;
 // - OUT/NAME.json: the report.
 //
-// The files do not depend on the number of threads or processes. An interrupted job continues where it stopped.
-// `workers` null: `options.jobs` threads run the tasks.
+// The files do not depend on the number of threads or processes. An interrupted job continues where it
+// stopped. `workers` null: `options.jobs` threads run the tasks.
 //
-// Errors: invalid_argument for an unknown operator, no operators or a size of 0; limit for graphs whose codes do
-// not fit, and "cancelled" after CancellationToken::finish() or stop(); io for a folder that cannot be written or a full disk.
+// Errors: invalid_argument for an unknown operator, no operators or a size of 0; limit for graphs whose
+// codes do not fit, and "cancelled" after CancellationToken::finish() or stop(); io for a folder that cannot
+// be written or a full disk.
 XFLOW_API Result<GenerateSummary> generate(const GenerateOptions& options, GeneratorWorkers* workers = nullptr);
 
 }  // namespace xflow

@@ -34,8 +34,8 @@ concept SizeNumber = std::integral<T> && !std::same_as<T, bool>;
 
 // NOLINTBEGIN(google-explicit-constructor): lists of sizes and attributes are written in braces.
 
-// A size: a number, or a name for a size that is known at run time. Equal names are equal sizes. Example of a list:
-// {"N", 64, 256}.
+// A size: a number, or a name for a size that is known at run time. Equal names are equal sizes. Example of
+// a list: {"N", 64, 256}.
 class Dimension {
  public:
   template <SizeNumber Number>
@@ -53,10 +53,10 @@ class Dimension {
   std::variant<std::int64_t, std::string> value_;
 };
 
-// An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a real
-// number, a word or an element type. A list in braces is a list of sizes if it has a name, as {"N", 64}, and a list
-// of integers otherwise. Optimised graphs may have sizes that are polynomials of names, such as "2*N + 1". Read it
-// with std::get_if, as any variant.
+// An attribute of an operator: an integer, integers, sizes (for shapes that depend on named dimensions), a
+// real number, a word or an element type. A list in braces is a list of sizes if it has a name, as {"N",
+// 64}, and a list of integers otherwise. Optimised graphs may have sizes that are polynomials of names, such
+// as "2*N + 1". Read it with std::get_if, as any variant.
 class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType> {
  public:
   template <SizeNumber Number>
@@ -106,8 +106,8 @@ struct GraphWeight {
   std::span<const std::byte> bytes;  // valid as long as the graph exists
 };
 
-// One operation. Names, operands and attributes are those of the rule language (docs/rules.md). src/ops has a file
-// for each operator.
+// One operation. Names, operands and attributes are those of the rule language (docs/rules.md). src/ops has
+// a file for each operator.
 struct GraphNode {
   std::string op;
   std::vector<Value> operands;
@@ -131,8 +131,8 @@ class XFLOW_API Graph {
   std::shared_ptr<const State> state_;
 };
 
-// Builds a graph node by node. After the first mistake (an unknown operator, operands that do not fit) further
-// calls do nothing, and build() returns the mistake.
+// Builds a graph node by node. After the first mistake (an unknown operator, operands that do not fit)
+// further calls do nothing, and build() returns the mistake.
 class XFLOW_API GraphBuilder {
  public:
   GraphBuilder();
@@ -142,8 +142,8 @@ class XFLOW_API GraphBuilder {
 
   // Adds an input of the graph.
   Value input(std::string name, DataType type, std::vector<Dimension> dims);
-  // Adds a constant and copies its elements: row-major, little-endian. The type and dimensions give the number of
-  // bytes.
+  // Adds a constant and copies its elements: row-major, little-endian. The type and dimensions give the
+  // number of bytes.
   Value weight(DataType type, std::vector<std::int64_t> dims, std::span<const std::byte> bytes);
   // Adds an operation of the rule language ("matmul", "conv", "add", ...) and returns its first result.
   Value apply(std::string_view op, std::vector<Value> operands, std::vector<NamedAttribute> attributes = {});
@@ -152,8 +152,8 @@ class XFLOW_API GraphBuilder {
   // Adds an output of the graph.
   void output(std::string name, Value value);
 
-  // Returns the graph. Errors: ill_typed, with the node that does not fit and what was expected; invalid_argument
-  // for a graph without outputs, or with two inputs or two outputs of one name.
+  // Returns the graph. Errors: ill_typed, with the node that does not fit and what was expected;
+  // invalid_argument for a graph without outputs, or with two inputs or two outputs of one name.
   Result<Graph> build();
 
  private:
@@ -166,8 +166,8 @@ struct GraphResult {
   OptimizeReport report;
 };
 
-// Optimises a graph. options.input.shapes gives the sizes of named dimensions, by input. Errors: those of optimize
-// for models (<xflow/optimize.h>).
+// Optimises a graph. options.input.shapes gives the sizes of named dimensions, by input. Errors: those of
+// optimize for models (<xflow/optimize.h>).
 XFLOW_API Result<GraphResult> optimize(const Graph& graph, const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
 
 }  // namespace xflow

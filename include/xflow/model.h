@@ -35,8 +35,8 @@ struct ModelInfo {
   std::vector<std::pair<std::string, std::string>> metadata;
   // Operators with their numbers of nodes, the most frequent first.
   std::vector<std::pair<std::string, std::size_t>> operators;
-  // Reasons for opaque nodes ("no operator for com.microsoft.Foo") with their numbers of nodes. Rewrites do not
-  // cross them.
+  // Reasons for opaque nodes ("no operator for com.microsoft.Foo") with their numbers of nodes. Rewrites do
+  // not cross them.
   std::vector<std::pair<std::string, std::size_t>> opaque;
 
   // A description for people.

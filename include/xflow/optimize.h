@@ -33,16 +33,18 @@ XFLOW_API Result<InputShape> parse_input_shape(std::string_view text);
 
 // How the model is read and which inputs it runs on.
 struct InputOptions {
-  // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the report says so.
-  // An input may be named several times: costs are computed at the first of its sizes, and the result must not be
-  // slower at any of the others.
+  // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the report
+  // says so. An input may be named several times: costs are computed at the first of its sizes, and the
+  // result must not be slower at any of the others.
   std::vector<InputShape> shapes;
-  // Files of inputs for the checks of rewritten parts and the runs of whole models: .npz (arrays NAME or in__NAME,
-  // in2__NAME for a second set), .pb (one TensorProto each), or folders of .pb files. Each set must contain all
-  // inputs without defaults. Its sizes are a choice of sizes and replace `shapes`. Empty: seeded values.
+  // Files of inputs for the checks of rewritten parts and the runs of whole models: .npz (arrays NAME or
+  // in__NAME, in2__NAME for a second set), .pb (one TensorProto each), or folders of .pb files. Each set
+  // must contain all inputs without defaults. Its sizes are a choice of sizes and replace `shapes`. Empty:
+  // seeded values.
   std::vector<std::string> files;
-  // More folders that may hold external data of the model. A symbolic link, an absolute path or ".." in the model
-  // is admitted if it leads to a regular file below one of the folders, and is an error otherwise (docs/files.md).
+  // More folders that may hold external data of the model. A symbolic link, an absolute path or ".." in the
+  // model is admitted if it leads to a regular file below one of the folders, and is an error otherwise
+  // (docs/files.md).
   std::vector<std::string> allow_external;
 };
 
@@ -67,33 +69,33 @@ constexpr const char* to_string(Numerics numerics) {
 XFLOW_API Result<Numerics> parse_numerics(std::string_view text);
 
 struct SearchOptions {
-  // The search stops when the first budget is used up. With a budget of states the search is the same in every run.
-  // The gate measures whether its result is written (ValidationOptions::gate).
+  // The search stops when the first budget is used up. With a budget of states the search is the same in
+  // every run. The gate measures whether its result is written (ValidationOptions::gate).
   std::optional<Seconds> max_time;          // wall clock, without timing kernels; 30 s if there is no budget at all
   std::optional<std::uint64_t> max_states;  // number of graphs costed
   // Graphs that cost more than alpha times the best are dropped. At least 1.
   double alpha = 1.05;
-  // Bytes that all constants together may grow by: this fraction of the original's, or this number, whichever is
-  // more. At least 0.
+  // Bytes that all constants together may grow by: this fraction of the original's, or this number,
+  // whichever is more. At least 0.
   double max_growth = 0.05;
   std::uint64_t max_growth_bytes = 0;
-  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule that is
-  // not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
+  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule
+  // that is not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // names of rules that are not applied
-  // Rules as text (docs/rules.md) that replace the built-in ones and `rules`, with the same guarantee. To use rules
-  // together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
+  // Rules as text (docs/rules.md) that replace the built-in ones and `rules`, with the same guarantee. To
+  // use rules together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
   std::optional<std::string> rule_text;
   Numerics numerics = Numerics::rounding;
-  // Whether a bound on the best graph is looked for (SearchReport::gap): as many graphs again as max_states are costed
-  // for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price for every kernel and
-  // none has to be measured, which is a profile.
+  // Whether a bound on the best graph is looked for (SearchReport::gap): as many graphs again as max_states
+  // are costed for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price
+  // for every kernel and none has to be measured, which is a profile.
   std::optional<bool> gap = {};
 };
 
 struct ValidationOptions {
-  // True: the original and the result run in pairs, and the result is written only if it is faster. False: whole
-  // models are not run, and the predicted time decides.
+  // True: the original and the result run in pairs, and the result is written only if it is faster. False:
+  // whole models are not run, and the predicted time decides.
   bool gate = true;
   Seconds max_measure_time{60};  // wall clock for running whole models
 };
@@ -106,9 +108,9 @@ enum class Accept : std::uint8_t {
 
 struct OutputOptions {
   Accept accept = Accept::faster;
-  // File name relative to the folder of the output. All tensors of 1 KiB and more and all external data of the
-  // model are written to this file. Empty: external data stays in its files, and new tensors may go to another file
-  // (docs/files.md).
+  // File name relative to the folder of the output. All tensors of 1 KiB and more and all external data of
+  // the model are written to this file. Empty: external data stays in its files, and new tensors may go to
+  // another file (docs/files.md).
   std::string save_as_external_data;
 };
 
@@ -118,17 +120,17 @@ struct OptimizeOptions {
   DeviceOptions device;
   ValidationOptions validation;
   OutputOptions output;
-  // Wall clock of the whole call, from reading the model to running whole models. At the limit the best result that
-  // was checked and passed the gate is written, otherwise the original. Default: 5 minutes, or 10 times
-  // search.max_time if that is more.
+  // Wall clock of the whole call, from reading the model to running whole models. At the limit the best
+  // result that was checked and passed the gate is written, otherwise the original. Default: 5 minutes, or
+  // 10 times search.max_time if that is more.
   std::optional<Seconds> time_limit;
-  // Bytes. No larger tensor is created, and the search ends when the process uses more. Default: half of the memory
-  // of the machine or of the control group of this process. 0: no limit.
+  // Bytes. No larger tensor is created, and the search ends when the process uses more. Default: half of the
+  // memory of the machine or of the control group of this process. 0: no limit.
   std::optional<std::uint64_t> max_memory;
   // Cancels the call from another thread or a signal handler.
   CancellationToken cancel;
-  // Receives warnings, one line each: a cost database that cannot be read or written, assumed sizes that make a
-  // matrix product 1 x 1. A rule without proof is no warning but an error (SearchOptions::rules).
+  // Receives warnings, one line each: a cost database that cannot be read or written, assumed sizes that
+  // make a matrix product 1 x 1. A rule without proof is no warning but an error (SearchOptions::rules).
   std::function<void(const std::string&)> warning;
 };
 
@@ -154,8 +156,8 @@ constexpr const char* to_string(Phase phase) {
 
 struct OptimizeProgress {
   Phase phase = Phase::measuring;
-  // The used part of the phase's bound, from 0 to 1: of the search budget while measuring and searching, of the
-  // time limit while checking, of max_measure_time while running. A phase may end before 1.
+  // The used part of the phase's bound, from 0 to 1: of the search budget while measuring and searching, of
+  // the time limit while checking, of max_measure_time while running. A phase may end before 1.
   double fraction = 0;
   std::uint64_t states = 0;  // number of graphs costed
   PredictedTimes predicted;  // of the original and of the best graph so far
@@ -176,18 +178,18 @@ struct OptimizeResult {
 // Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Calls
 // `progress` if it is not empty.
 //
-// Errors: unreadable (the model, a file of inputs or of rules), syntax and ill_typed (a rule text), not_proved (a
-// rule), invalid_argument (an option), unsupported (the device), limit ("cancelled" after
+// Errors: unreadable (the model, a file of inputs or of rules), syntax and ill_typed (a rule text),
+// not_proved (a rule), invalid_argument (an option), unsupported (the device), limit ("cancelled" after
 // CancellationToken::stop()).
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 
-// The same from file to file. `input` may be "-" (standard input). `output` may be "-" (standard output), a pipe or
-// a device, and a symbolic link is followed.
+// The same from file to file. `input` may be "-" (standard input). `output` may be "-" (standard output), a
+// pipe or a device, and a symbolic link is followed.
 //
-// The call checks that `output` can be written before the work begins. It replaces `output` in one step together
-// with its external data, or leaves it alone on any error (docs/files.md). Without an improvement it copies the
-// bytes of `input`, except for the locations of external data that moves.
+// The call checks that `output` can be written before the work begins. It replaces `output` in one step
+// together with its external data, or leaves it alone on any error (docs/files.md). Without an improvement
+// it copies the bytes of `input`, except for the locations of external data that moves.
 //
 // Errors: those of optimize; io; invalid_argument if `output` is external data of the model.
 XFLOW_API Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options = {},

@@ -43,26 +43,27 @@ class XFLOW_API Profile {
  public:
   // Reads a profile from a file. Errors: syntax (`where` is file:line), io.
   static Result<Profile> read(const std::string& path);
-  // Times the kernels of the models, and of up to options.search.max_states rewritten graphs of each, on the device
-  // of the options. `models` are files, or folders of .onnx files. Calls `progress` if it is not empty.
+  // Times the kernels of the models, and of up to options.search.max_states rewritten graphs of each, on the
+  // device of the options. `models` are files, or folders of .onnx files. Calls `progress` if it is not
+  // empty.
   //
-  // With a cost database, known kernels are not timed again, and the profile contains everything in the database. A
-  // model that cannot be read or costed is left out with a call of options.warning.
+  // With a cost database, known kernels are not timed again, and the profile contains everything in the
+  // database. A model that cannot be read or costed is left out with a call of options.warning.
   //
-  // options.cancel ends the call early: finish() with the kernels timed by then, stop() with an error. The time and
-  // memory limits of the options do not apply.
+  // options.cancel ends the call early: finish() with the kernels timed by then, stop() with an error. The
+  // time and memory limits of the options do not apply.
   //
-  // Errors: unsupported for a device that this machine lacks; invalid_argument for a profile as the device; those
-  // of the rules; unreadable if no model is left; limit ("cancelled" after stop(), or after finish() if no kernel was
-  // timed by then).
+  // Errors: unsupported for a device that this machine lacks; invalid_argument for a profile as the device;
+  // those of the rules; unreadable if no model is left; limit ("cancelled" after stop(), or after finish()
+  // if no kernel was timed by then).
   static Result<Profile> record(const std::vector<std::string>& models, const OptimizeOptions& options,
                                 const ProfileProgressCallback& progress = {});
-  // The same with the rules, measured costs and device of a context. The profile contains every cost that the
-  // context has for the device, also those of models of earlier calls.
+  // The same with the rules, measured costs and device of a context. The profile contains every cost that
+  // the context has for the device, also those of models of earlier calls.
   static Result<Profile> record(Context& context, const std::vector<std::string>& models, const OptimizeOptions& options,
                                 const ProfileProgressCallback& progress = {});
-  // The costs of the options' device in the file options.device.cost_database. Errors: as record, without those of
-  // models.
+  // The costs of the options' device in the file options.device.cost_database. Errors: as record, without
+  // those of models.
   static Result<Profile> of_costs(const OptimizeOptions& options);
 
   // Number of kernels.
@@ -76,8 +77,9 @@ class XFLOW_API Profile {
   // Writes text() to a file. Errors: io.
   Result<void> write(const std::string& path) const;
 
-  // Adds the kernels of `other` and returns how many are new or better. If both have a kernel, the measurement with
-  // less interference stays. Errors: invalid_argument for profiles of different devices or rooflines.
+  // Adds the kernels of `other` and returns how many are new or better. If both have a kernel, the
+  // measurement with less interference stays. Errors: invalid_argument for profiles of different devices or
+  // rooflines.
   Result<std::size_t> merge(const Profile& other);
 
   struct Prune {

@@ -16,11 +16,12 @@ namespace xflow {
 // Assumptions about sizes that the model leaves open, for costs and runs.
 struct SizesReport {
   std::vector<std::string> assumed;  // "x: [1, 3, 128, 128]", for inputs without a size from the caller
-  // "r of node 'nms' (NonMaxSuppression): [128, 3]": results of opaque nodes whose sizes follow neither from shape
-  // inference nor from their readers.
+  // "r of node 'nms' (NonMaxSuppression): [128, 3]": results of opaque nodes whose sizes follow neither from
+  // shape inference nor from their readers.
   std::vector<std::string> assumed_inner;
   std::string refused;  // why the defaults 1 and 128 were not assumed; empty if they were
-  // Contradictory declarations of the model, by the names of values and dimensions. No rewrite relies on them.
+  // Contradictory declarations of the model, by the names of values and dimensions. No rewrite relies on
+  // them.
   std::vector<std::string> contradictions;
 };
 
@@ -47,9 +48,9 @@ struct RuleCount {
   std::vector<std::string> float_effects = {};  // reasons for the class, as RuleInfo::float_effects
 };
 
-// How far the result may be from the best that the rules reach. All graphs that rewrites inside a part of the model
-// reach were visited, whatever they cost; parts do not overlap. A part with too many of them for the budget is open,
-// and counts as if it took no time. Rewrites and kernels across parts are left out.
+// How far the result may be from the best that the rules reach. All graphs that rewrites inside a part of
+// the model reach were visited, whatever they cost; parts do not overlap. A part with too many of them for
+// the budget is open, and counts as if it took no time. Rewrites and kernels across parts are left out.
 struct GapReport {
   std::string reason = {};    // why there is no bound; empty if there is one
   Nanoseconds lower_bound{};  // predicted
@@ -58,8 +59,8 @@ struct GapReport {
   Nanoseconds open_time{};   // predicted time of the open parts in the original
   std::uint64_t states = 0;  // number of graphs costed for it, beside SearchReport::states
 
-  // How far a predicted time is above the lower bound, as a fraction of the bound: 0.031 is 3.1 %. 0 if it is below,
-  // by rewrites across parts. Nothing without a bound, and if it is more than 1.
+  // How far a predicted time is above the lower bound, as a fraction of the bound: 0.031 is 3.1 %. 0 if it
+  // is below, by rewrites across parts. Nothing without a bound, and if it is more than 1.
   XFLOW_API std::optional<double> above(Nanoseconds time) const;
 };
 
@@ -255,8 +256,8 @@ struct GateComparison : PairedTimes {
   GateVerdict verdict = GateVerdict::undecided;
   std::uint64_t pairs = 0;    // number of pairs of samples
   std::uint64_t repeats = 1;  // runs in a sample
-  // Processor time of all threads, if the runner gives it beside the wall clock. The result must be faster by one
-  // clock and not slower by the other.
+  // Processor time of all threads, if the runner gives it beside the wall clock. The result must be faster
+  // by one clock and not slower by the other.
   std::optional<PairedTimes> processor;
   GateStop stop_reason = GateStop::pairs;
   std::string failure;  // empty unless the verdict is failed
@@ -269,16 +270,17 @@ struct GateReport {
   std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
   Clock clock = Clock::wall_time;
   std::vector<GateComparison> comparisons;
-  // Rejected candidates, with reasons: those before the written one or, if none was written, those after the first.
+  // Rejected candidates, with reasons: those before the written one or, if none was written, those after the
+  // first.
   std::vector<std::string> others;
-  // Comparisons of later results, each with the result before it: "0.942 of the time of the result before [0.931,
-  // 0.957] in 39 pairs".
+  // Comparisons of later results, each with the result before it: "0.942 of the time of the result before
+  // [0.931, 0.957] in 39 pairs".
   std::vector<std::string> later;
   // Number of values with declared shapes, and the gain at each choice of sizes:
   // "214, 0.942 of the time without [0.931, 0.957] in 39 pairs". Empty if no shapes are declared.
   std::string declared;
-  // Share of the operations that did not run, because they are opaque or the device lacks them. The parts between
-  // them ran.
+  // Share of the operations that did not run, because they are opaque or the device lacks them. The parts
+  // between them ran.
   double share_not_run = 0;
   Seconds time{};  // wall clock of the gate
 };
@@ -292,11 +294,13 @@ struct BodyReport {
   std::uint64_t nodes_after = 0;
   bool improved = false;
   std::string reason = {};  // why the body stays as it is
-  // Gate results of the body alone, if it was run: "0.942 of the time of the body [0.931, 0.957] in 39 pairs".
+  // Gate results of the body alone, if it was run: "0.942 of the time of the body [0.931, 0.957] in 39
+  // pairs".
   std::vector<std::string> run = {};
 };
 
-// Savings by the clean-ups of <xflow/simplify.h>, applied to the faster model, or to the original if there is none.
+// Savings by the clean-ups of <xflow/simplify.h>, applied to the faster model, or to the original if there
+// is none.
 struct CleanUpReport {
   std::uint64_t nodes = 0;         // removed nodes, out of `nodes_before`
   std::uint64_t nodes_before = 0;  // bodies of nodes included; 0 if nothing was tried or nothing can be removed
@@ -331,11 +335,11 @@ struct OptimizeReport {
 // Whether the path `output` is standard output, which then must carry the model alone.
 XFLOW_API bool is_standard_output(const std::string& output);
 
-// Checks before the work begins that the report can be written, and that it does not replace the input, the output
-// or external data of either. Links to these files are recognised, and so are files that do not exist yet.
-// `external_data`: as OutputOptions::save_as_external_data of <xflow/optimize.h>. `allow_external`: as
-// InputOptions::allow_external. Errors: invalid_argument if the report would replace one of the files; io if it
-// cannot be written.
+// Checks before the work begins that the report can be written, and that it does not replace the input, the
+// output or external data of either. Links to these files are recognised, and so are files that do not exist
+// yet. `external_data`: as OutputOptions::save_as_external_data of <xflow/optimize.h>. `allow_external`: as
+// InputOptions::allow_external. Errors: invalid_argument if the report would replace one of the files; io if
+// it cannot be written.
 XFLOW_API Result<void> check_report_path(const std::string& report, const std::string& input, const std::string& output,
                                          const std::string& external_data, const std::vector<std::string>& allow_external);
 

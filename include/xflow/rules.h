@@ -28,7 +28,8 @@ XFLOW_API const char* to_string(FloatClass float_class);
 
 struct RuleInfo {
   std::string name;
-  // The equation in the comment above the rule, or else the first line of the comment. Without a comment, the terms.
+  // The equation in the comment above the rule, or else the first line of the comment. Without a comment,
+  // the terms.
   std::string equation;
   std::vector<std::string> comment;  // lines without '#'
   FloatClass float_class = FloatClass::special;
@@ -42,8 +43,8 @@ struct RuleInfo {
   std::vector<std::string> source_operators;  // each once, in alphabetical order
 };
 
-// An immutable list of parsed and type-checked rules; copies share it. Rules in a list need not be proved: see
-// <xflow/verify.h>.
+// An immutable list of parsed and type-checked rules; copies share it. Rules in a list need not be proved:
+// see <xflow/verify.h>.
 class XFLOW_API RuleSet {
  public:
   // Whether records of proofs are read as well.
@@ -56,8 +57,8 @@ class XFLOW_API RuleSet {
   RuleSet();
   // The rules that are built into the library.
   static Result<RuleSet> shipped(Records records = Records::ignored);
-  // Reads all rules of files and of the *.rules files of folders. Errors: unreadable (a file, or no rules), syntax,
-  // ill_typed.
+  // Reads all rules of files and of the *.rules files of folders. Errors: unreadable (a file, or no rules),
+  // syntax, ill_typed.
   static Result<RuleSet> read(const std::vector<std::string>& paths, Records records = Records::ignored);
   // Parses a text with rules; errors name it `file`. Errors: syntax, ill_typed.
   static Result<RuleSet> parse(std::string_view text, std::string_view file);
@@ -68,8 +69,8 @@ class XFLOW_API RuleSet {
   const RuleInfo& rule(std::size_t number) const;
   // The text of all rules, as a rule file.
   std::string text() const;
-  // A description for people: the text of a rule, the assumptions of its proof, its float class and hash. Requires
-  // number < size().
+  // A description for people: the text of a rule, the assumptions of its proof, its float class and hash.
+  // Requires number < size().
   std::string describe(std::size_t number) const;
   // Writes text() to a file in one step. Errors: io.
   Result<void> write(const std::string& path) const;
@@ -87,9 +88,9 @@ struct RuleSelection {
   RuleSet rules;   // the named rules, or all if no rule is named
   RuleSet others;  // the other rules of the files, or of the shipped rules; empty if no rule is named
 };
-// Selects rules by files and names. An argument that ends in .rules, contains a '/' or exists is a file or folder.
-// Any other argument is the name of a rule of the files, or of the shipped rules if no file is given. Errors: those
-// of RuleSet::read; invalid_argument for an unknown name, with similar names.
+// Selects rules by files and names. An argument that ends in .rules, contains a '/' or exists is a file or
+// folder. Any other argument is the name of a rule of the files, or of the shipped rules if no file is
+// given. Errors: those of RuleSet::read; invalid_argument for an unknown name, with similar names.
 XFLOW_API Result<RuleSelection> select_rules(const std::vector<std::string>& arguments,
                                              RuleSet::Records records = RuleSet::Records::ignored);
 
@@ -99,13 +100,13 @@ struct RecordCheck {
   std::size_t accepted = 0;           // rules whose record was accepted
   std::vector<std::string> failures;  // a line for each missing, stale or wrong record
 };
-// Replays the records of the proofs of all rules without search: NAME.proofs beside NAME.rules. `paths` are files
-// or folders; empty: the shipped rules. `jobs` is the number of proofs replayed at a time. Errors: those of
-// RuleSet::read; unreadable or io if there are no records.
+// Replays the records of the proofs of all rules without search: NAME.proofs beside NAME.rules. `paths` are
+// files or folders; empty: the shipped rules. `jobs` is the number of proofs replayed at a time. Errors:
+// those of RuleSet::read; unreadable or io if there are no records.
 XFLOW_API Result<RecordCheck> check_records(const std::vector<std::string>& paths, int jobs = 1);
-// Decides all rules of a folder and writes the records of their proofs. `jobs` is the number of rules decided at a
-// time. Errors: those of RuleSet::read; not_proved with the names of the rules that are not proved, and nothing is
-// written; io.
+// Decides all rules of a folder and writes the records of their proofs. `jobs` is the number of rules
+// decided at a time. Errors: those of RuleSet::read; not_proved with the names of the rules that are not
+// proved, and nothing is written; io.
 XFLOW_API Result<void> renew_records(const std::string& folder, int jobs = 1);
 
 // Limits of one derivation.
@@ -131,9 +132,9 @@ struct Derivation {
   std::vector<std::string> rules;  // rules used, each once; empty if both sides are the same graph
   std::vector<Case> cases;         // all cases; if the rule is not derived, all up to the first that is not
 };
-// Looks for a derivation of the single rule in `goal` by the rules `means`. With `from_source` it starts with the
-// terms of the source alone, as a search does. Errors: invalid_argument if `goal` is not one rule or `means` has no
-// other rule; unsupported for a rule that derivations do not cover (docs/rules.md).
+// Looks for a derivation of the single rule in `goal` by the rules `means`. With `from_source` it starts
+// with the terms of the source alone, as a search does. Errors: invalid_argument if `goal` is not one rule
+// or `means` has no other rule; unsupported for a rule that derivations do not cover (docs/rules.md).
 XFLOW_API Result<Derivation> derive(const RuleSet& goal, const RuleSet& means, const DeriveLimits& limits = {}, bool from_source = false);
 
 // Numbers of rules of a set by whether the other rules derive them.

@@ -23,15 +23,16 @@
 namespace xflow {
 
 struct SimplifyOptions {
-  // How clean-ups may change floating point results: exact or rounding. With rounding, constants are also folded if
-  // that takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution before it.
+  // How clean-ups may change floating point results: exact or rounding. With rounding, constants are also
+  // folded if that takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution
+  // before it.
   Numerics numerics = Numerics::rounding;
-  // Bytes that the model may grow by, as a fraction of its size, or max_growth_bytes if that is more. Computed
-  // constants are stored within this bound.
+  // Bytes that the model may grow by, as a fraction of its size, or max_growth_bytes if that is more.
+  // Computed constants are stored within this bound.
   double max_growth = 0.05;
   std::uint64_t max_growth_bytes = 0;
-  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. Only rules
-  // that leave fewer operations are used (docs/onnx.md, *Clean-ups*).
+  // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. Only
+  // rules that leave fewer operations are used (docs/onnx.md, *Clean-ups*).
   std::vector<std::string> rules;
   std::vector<std::string> skip_rules;  // names of rules that are not applied
   // Rules as text that replace the built-in ones and `rules`, as SearchOptions::rule_text.
@@ -39,10 +40,11 @@ struct SimplifyOptions {
   // More folders that may hold external data of the model, as InputOptions::allow_external.
   std::vector<std::string> allow_external;
   std::string save_as_external_data;  // as OutputOptions::save_as_external_data
-  // Wall clock of the whole call. At the limit the model with the clean-ups so far is written. Default: 5 minutes.
+  // Wall clock of the whole call. At the limit the model with the clean-ups so far is written. Default: 5
+  // minutes.
   std::optional<Seconds> time_limit;
-  // Cancels the call from another thread or a signal handler. finish() acts as the time limit. stop() returns an
-  // error and writes nothing.
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit. stop()
+  // returns an error and writes nothing.
   CancellationToken cancel;
 };
 
@@ -85,8 +87,8 @@ struct SimplifyResult {
 // invalid_argument (an option), limit ("cancelled" after CancellationToken::stop()).
 XFLOW_API Result<SimplifyResult> simplify(std::string_view model, const SimplifyOptions& options = {});
 
-// The same from file to file. optimize_file describes `input`, `output` and their errors. Without a clean-up the
-// bytes of `input` are copied.
+// The same from file to file. optimize_file describes `input`, `output` and their errors. Without a clean-up
+// the bytes of `input` are copied.
 XFLOW_API Result<SimplifyReport> simplify_file(const std::string& input, const std::string& output, const SimplifyOptions& options = {});
 
 }  // namespace xflow

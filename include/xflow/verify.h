@@ -64,23 +64,24 @@ struct RuleDecision {
 struct VerifyOptions {
   std::optional<Seconds> max_time;  // for each rule, positive; the verdict at the limit is `timeout`
   int jobs = 1;                     // number of rules decided at a time; it changes no verdict
-  // Cancels the call from another thread or a signal handler. finish() acts as the time limit of all rules: those
-  // not decided by then have the verdict `timeout`, with RuleDecision::open "cancelled". stop() returns
-  // ErrorCode::limit, "cancelled". A query that Z3 is working on is completed first, which takes seconds at most.
+  // Cancels the call from another thread or a signal handler. finish() acts as the time limit of all rules:
+  // those not decided by then have the verdict `timeout`, with RuleDecision::open "cancelled". stop()
+  // returns ErrorCode::limit, "cancelled". A query that Z3 is working on is completed first, which takes
+  // seconds at most.
   CancellationToken cancel = {};
 };
 
 // Decides all rules; the decisions are in the order of the rules. A rule with a record of its proof
-// (RuleSet::Records::read) is replayed instead. Errors: invalid_argument (an option), limit ("cancelled" after
-// CancellationToken::stop()).
+// (RuleSet::Records::read) is replayed instead. Errors: invalid_argument (an option), limit ("cancelled"
+// after CancellationToken::stop()).
 XFLOW_API Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options = {});
 
 struct Explanation {
   bool proved = false;
   std::string text;  // what both sides compute, why they are equal, the assumptions; or the counterexample
 };
-// Explains the decision of a rule. Like the functions below, it takes a set of one rule. Errors: invalid_argument
-// (another number of rules, an option), limit ("cancelled").
+// Explains the decision of a rule. Like the functions below, it takes a set of one rule. Errors:
+// invalid_argument (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct InferredGuards {
@@ -88,17 +89,17 @@ struct InferredGuards {
   std::string text;     // the result for people
   RuleSet rule;         // the rule with the guards, if it is proved
 };
-// Infers the weakest guards, of a small vocabulary, under which a rule is proved. The rule's own guards are dropped
-// first. Errors: invalid_argument (another number of rules, an option), limit ("cancelled").
+// Infers the weakest guards, of a small vocabulary, under which a rule is proved. The rule's own guards are
+// dropped first. Errors: invalid_argument (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options = {});
 
 struct ReplayedCounterexample {
   bool different = false;  // the sides differ, or the target has no type
   std::string text;        // "output y at [0, 1]: source 7, target 10"
 };
-// Evaluates both sides of a rule exactly on a counterexample, such as "x = 0; z = [[1, 2]]" (Counterexample::text).
-// Errors: syntax; invalid_argument (another number of rules, an unknown name, a missing value, a shape that does
-// not fit, a guard that does not hold).
+// Evaluates both sides of a rule exactly on a counterexample, such as "x = 0; z = [[1, 2]]"
+// (Counterexample::text). Errors: syntax; invalid_argument (another number of rules, an unknown name, a
+// missing value, a shape that does not fit, a guard that does not hold).
 XFLOW_API Result<ReplayedCounterexample> replay_counterexample(const RuleSet& rule, const std::string& text);
 
 }  // namespace xflow

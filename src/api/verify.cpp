@@ -120,8 +120,8 @@ Decided decide_before_end(const rules::Rule& rule, const verifier::RuleRecord* r
   return result;
 }
 
-// Decides the rules that the state does not know with `jobs` threads. The results do not depend on the number of
-// threads.
+// Decides the rules that the state does not know with `jobs` threads. The results do not depend on the
+// number of threads.
 Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOptions& options, Context::State& state) {
   XFLOW_CHECK(check_options(options));
   const std::vector<rules::Rule>& rules = set.state().rules;

@@ -86,8 +86,8 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
   return {};
 }
 
-// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty without
-// a home.
+// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty
+// without a home.
 std::string default_database() {
   if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return std::string(cache) + "/xflow/costs.db";
   if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/xflow/costs.db";

@@ -9,8 +9,8 @@
 
 namespace xflow::cli {
 
-// Parses a size: "64KiB", "500MB", "4GiB", "65536". Units are powers of 1,000 or of 1,024; without a unit the
-// number is in bytes. Nothing for other text.
+// Parses a size: "64KiB", "500MB", "4GiB", "65536". Units are powers of 1,000 or of 1,024; without a unit
+// the number is in bytes. Nothing for other text.
 std::optional<std::uint64_t> size_of(std::string_view text);
 
 // Parses a size of at least 1 MB: "500MB", "4GiB", "65536". Units are powers of 1,000 or of 1,024; without a

@@ -36,7 +36,8 @@ struct SourceText {
   //     struct xflow_places_k { const TYPE* x0; ... };     the operands and the earlier stages (t0, t1, ...)
   //     that it reads
   //     XFLOW_FUNCTION TYPE xflow_element_k(const xflow_places_k& p, xflow_index at);
-  // If the stage has terms, it also contains a function for the partial result over the terms `first`, `first
+  // If the stage has terms, it also contains a function for the partial result over the terms `first`,
+  // `first
   // + step`, ..., one that combines two partial results, and one that converts the total to an element:
   //     XFLOW_FUNCTION NUMBER xflow_part_k(const xflow_places_k& p, xflow_index at, xflow_index first,
   //     xflow_index step);
@@ -51,9 +52,9 @@ struct SourceText {
   std::vector<std::vector<int>> intermediate;  // by stage: the stages it reads, ascending
 };
 
-// The text of output `output` of an operation whose sizes are all numbers. Operands that are constants of one
-// element appear as numbers. For a pointwise operator, `handed` lists operands of the result's size whose
-// current element is passed instead of an array. Error::unsupported as for Loop::compile.
+// The text of output `output` of an operation whose sizes are all numbers. Operands that are constants of
+// one element appear as numbers. For a pointwise operator, `handed` lists operands of the result's size
+// whose current element is passed instead of an array. Error::unsupported as for Loop::compile.
 Result<SourceText> source_text(ir::Arena& arena, ir::NodeId operation, int output, std::span<const int> handed = {});
 
 }  // namespace xflow::eval

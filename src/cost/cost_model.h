@@ -1,8 +1,8 @@
 // The cost of a graph on a device: its kernel cover, with each kernel measured once.
 //
-// A kernel cover assigns each node to one kernel launch: a convolution or product with the bias, residual and
-// activations after it, a chain of pointwise operators, a known composite (gelu, layer normalisation, ...),
-// or one operator. Constants and expressions of constants cost nothing. See docs/cost.md.
+// A kernel cover assigns each node to one kernel launch: a convolution or product with the bias, residual
+// and activations after it, a chain of pointwise operators, a known composite (gelu, layer normalisation,
+// ...), or one operator. Constants and expressions of constants cost nothing. See docs/cost.md.
 #pragma once
 
 #include <xflow/error.h>

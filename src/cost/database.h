@@ -50,8 +50,8 @@ class Database {
   ~Database();  // flushes
 
   const DatabaseEntry* find(const DatabaseKey& key) const;
-  // Inserts an entry and returns the entry that is stored afterwards: the new one, or the earlier one if that
-  // is kept.
+  // Inserts an entry and returns the entry that is stored afterwards: the new one, or the earlier one if
+  // that is kept.
   const DatabaseEntry& insert(const DatabaseKey& key, DatabaseEntry entry);
   // The shortest time of the device's calibration kernel on this machine over all runs; 0 if unknown.
   Nanoseconds fastest_calibration() const;

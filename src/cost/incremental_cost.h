@@ -32,7 +32,8 @@ class IncrementalCost {
   virtual void update(std::span<const ir::WorkGraph::Change> changes) = 0;
   // The time of one run of the graph as it was at the last update().
   virtual Ticks time() const = 0;
-  // Whether the cost may be compared with that of the initial graph: nothing unmeasured has been added since.
+  // Whether the cost may be compared with that of the initial graph: nothing unmeasured has been added
+  // since.
   virtual bool comparable() const = 0;
 
   // The time of the kernels that compute one of the nodes, with the conversions of their values.

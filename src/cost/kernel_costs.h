@@ -13,9 +13,9 @@
 
 namespace xflow::cost {
 
-// The same kernel with runs of additions (or multiplications) in one canonical order, which libraries prefer.
-// It computes the same, so one measurement serves all orders in a graph. `order`, if given, receives for each
-// operand of the result (those of post-operations last) its number in `spec`.
+// The same kernel with runs of additions (or multiplications) in one canonical order, which libraries
+// prefer. It computes the same, so one measurement serves all orders in a graph. `order`, if given, receives
+// for each operand of the result (those of post-operations last) its number in `spec`.
 ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>* order = nullptr);
 
 // Looks up and measures the costs of kernels on one device.
@@ -33,8 +33,8 @@ class KernelCosts {
   using Names = std::set<std::string>;
   void record(Names* names) { names_ = names; }
   // Times provisional kernels again where the machine is calmer now: first the kernels in `first`, once
-  // regardless of the time limit, then those with the largest possible error. True if a cost changed; entries
-  // change in place.
+  // regardless of the time limit, then those with the largest possible error. True if a cost changed;
+  // entries change in place.
   bool remeasure(const Names& first);
 
   std::function<void(const std::string&)> on_measure;

@@ -1,8 +1,9 @@
 // Prices of fused kernels, computed from measurements.
 //
-// Measurements have errors, and a rewrite that removes work must never look worse because of them. So a price
-// is a maximum over the kernels that are contained in a kernel, and a chain is cut where the sum of the
-// prices is minimal. Both are monotone: they fall or stay the same when an element of the chain is removed.
+// Measurements have errors, and a rewrite that removes work must never look worse because of them. So a
+// price is a maximum over the kernels that are contained in a kernel, and a chain is cut where the sum of
+// the prices is minimal. Both are monotone: they fall or stay the same when an element of the chain is
+// removed.
 #include <algorithm>
 #include <tuple>
 

@@ -68,8 +68,8 @@ struct DeviceCosts {
   std::unique_ptr<cost::Device> other;
   std::shared_ptr<cost::Database> database;
   std::optional<DeviceOptions> options;  // the options passed to open()
-  // Maps the memory footprint of a run to the cache state to time kernels in. Null if the device has no cache
-  // states.
+  // Maps the memory footprint of a run to the cache state to time kernels in. Null if the device has no
+  // cache states.
   std::function<std::size_t(std::size_t)> cache_footprint_for;
   std::size_t cache_footprint = 0;  // the cache state that the device was opened with
 };

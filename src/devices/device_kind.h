@@ -1,7 +1,7 @@
 // Device kinds: the values that OptimizeOptions::device accepts.
 //
-// A kind is a folder of src/devices with a device_kind.cpp. The build finds it (docs/dev/adding.md). The file
-// defines
+// A kind is a folder of src/devices with a device_kind.cpp. The build finds it (docs/dev/adding.md). The
+// file defines
 //
 //   DeviceKind device_kind_FOLDER();
 #pragma once

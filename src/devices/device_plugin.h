@@ -1,5 +1,5 @@
-// Device plugins: shared libraries that are loaded on demand, so that xflow also runs on machines without the
-// libraries that a device needs.
+// Device plugins: shared libraries that are loaded on demand, so that xflow also runs on machines without
+// the libraries that a device needs.
 #pragma once
 
 #include <xflow/error.h>
@@ -48,10 +48,10 @@ class DevicePlugin {
   // compile; unsupported, with the library's message.
   virtual Result<void> check(const gpu::GpuKernel& kernel, int kind) = 0;
 
-  // Compiles source text (kernel_source.h) for devices of `kind` (90 for compute capability 9.0). The machine
-  // need not have such a device. Returns a binary that such a device loads. Errors: unsupported if the
-  // compiler is missing or does not know the kind; internal, with the compiler's message, if it rejects the
-  // text.
+  // Compiles source text (kernel_source.h) for devices of `kind` (90 for compute capability 9.0). The
+  // machine need not have such a device. Returns a binary that such a device loads. Errors: unsupported if
+  // the compiler is missing or does not know the kind; internal, with the compiler's message, if it rejects
+  // the text.
   virtual Result<std::string> compile(const std::string& text, int kind) = 0;
 };
 
@@ -59,8 +59,8 @@ class DevicePlugin {
 constexpr std::string_view kPluginBuild = "xflow " XFLOW_VERSION ", interface 6";
 
 // Loads libxflow_NAME.so from the folder of this program or library, or from its subfolder `xflow` or
-// ../lib/xflow. Later calls return the first result. Errors: unsupported, "this xflow was built without cuda:
-// libxflow_cuda.so was not found" or "libxflow_cuda.so is from another build: ...".
+// ../lib/xflow. Later calls return the first result. Errors: unsupported, "this xflow was built without
+// cuda: libxflow_cuda.so was not found" or "libxflow_cuda.so is from another build: ...".
 Result<DevicePlugin*> load_plugin(std::string_view name);
 // Loads a plugin from `folder` (or its subfolders as above) on every call.
 Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name);

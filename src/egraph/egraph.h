@@ -1,5 +1,5 @@
-// An e-graph for graphs of a few operations: terms and the equalities known between them (Nelson's congruence
-// closure; Willsey et al., egg, 2021).
+// An e-graph for graphs of a few operations: terms and the equalities known between them (Nelson's
+// congruence closure; Willsey et al., egg, 2021).
 #pragma once
 
 #include <array>
@@ -77,8 +77,8 @@ class EGraph {
   // The term that is this operation on operands equal to these. Nothing if there is none.
   std::optional<TermId> lookup(std::uint32_t op, std::uint8_t output, std::span<const TermId> operands) const;
 
-  // Equalities that together imply a = b. The equalities that a congruence or a premise needs come before it.
-  // Requires equal(a, b).
+  // Equalities that together imply a = b. The equalities that a congruence or a premise needs come before
+  // it. Requires equal(a, b).
   std::vector<Equality> explain(TermId a, TermId b) const;
 
  private:

@@ -11,7 +11,8 @@
 namespace xflow::generator {
 namespace {
 
-// The terms of a graph's outputs. `term_of` gives the term of each operation's output. Empty if one has none.
+// The terms of a graph's outputs. `term_of` gives the term of each operation's output. Empty if one has
+// none.
 template <typename TermOf>
 std::vector<TermId> graph_on(const FlatGraph& flat, std::span<const TermId> inputs, const TermOf& term_of) {
   std::vector<TermId> values;       // outputs of operations, one after the other

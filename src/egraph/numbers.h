@@ -1,9 +1,9 @@
 // The numbers of fingerprints: residues modulo two primes, and exact integers.
 //
 // p = 2 q + 1 with p = -1 modulo 840. The squares modulo p form a group of order q. Hence exp, a power of a
-// square with an exponent modulo q, is a function from the second field to the first with exp(a + b) = exp(a)
-// exp(b). Modulo p, -1 is not a square, and 2, 3, 5 and 7 are squares: with respect to products, squares act
-// as the positive numbers.
+// square with an exponent modulo q, is a function from the second field to the first with exp(a + b) =
+// exp(a) exp(b). Modulo p, -1 is not a square, and 2, 3, 5 and 7 are squares: with respect to products,
+// squares act as the positive numbers.
 #pragma once
 
 #include <cstdint>

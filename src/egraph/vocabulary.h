@@ -70,8 +70,8 @@ class Vocabulary {
   // The types of the operation's outputs. Error::ill_typed from the operator's type rule.
   Result<std::vector<TypeRef>> apply(OpRef op, std::span<const TypeRef> operands);
 
-  // Converts a graph of the IR on inputs of known shapes. Error::unsupported for tensors that are not float32
-  // of known size, constants that are not filled with one number, and absent operands.
+  // Converts a graph of the IR on inputs of known shapes. Error::unsupported for tensors that are not
+  // float32 of known size, constants that are not filled with one number, and absent operands.
   Result<FlatGraph> flatten(const ir::Arena& arena, std::span<const ir::ValueId> inputs, std::span<const ir::ValueId> outputs);
 
   // The text of a graph; `inputs` are the names of its inputs. Outputs are separated by "; ".

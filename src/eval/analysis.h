@@ -25,8 +25,8 @@ bool is_call(const ops::Expr& expr, ops::Function function);
 bool is_guarded(const ops::Expr& expr, const ir::Real& neutral);
 
 // The loops of a sum of sums (or maximum of maxima), and their body. `condition` is set if the terms are
-// select(condition, term, neutral element). A factor beside such a select is moved under the condition, since
-// a padded element adds nothing.
+// select(condition, term, neutral element). A factor beside such a select is moved under the condition,
+// since a padded element adds nothing.
 struct Nest {
   std::vector<const ops::ExprNode*> loops;
   const ops::Condition* condition = nullptr;

@@ -19,8 +19,8 @@ namespace xflow::eval {
 
 using ops::Function;
 
-// Converts a double to an integer by truncation. NaN and values out of range give the smallest integer, as on
-// x86.
+// Converts a double to an integer by truncation. NaN and values out of range give the smallest integer, as
+// on x86.
 inline std::int64_t truncate(double value) {
   if (!(value > -9.3e18 && value < 9.3e18)) return std::numeric_limits<std::int64_t>::min();
   const double whole = std::trunc(value);

@@ -16,8 +16,8 @@ namespace xflow::eval {
 
 // B agrees with A if the error of B against A's result in double is at most `own_error_factor` times A's own
 // error in float plus `magnitude_factor` times the largest finite magnitude of the output. Where A or B is
-// NaN or infinite, B must equal A's result in double or in float. Integers and booleans must equal A's result
-// in double or in float. Strings must be equal.
+// NaN or infinite, B must equal A's result in double or in float. Integers and booleans must equal A's
+// result in double or in float. Strings must be equal.
 struct Tolerance {
   double own_error_factor = 4;
   double magnitude_factor = 1e-5;

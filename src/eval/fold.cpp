@@ -71,8 +71,8 @@ class Folder {
     ir::Symbols::Substitution substitution;
     for (std::size_t k = 0; k < index.size(); ++k) substitution[*index[k].as_symbol()] = at[k];
     const std::vector<ir::ValueId> operands = arena_.node(value).operands;
-    // Element symbols refer to operands by number, so the operands must keep their numbers. Such an operation
-    // comes first and its operands are all leaves.
+    // Element symbols refer to operands by number, so the operands must keep their numbers. Such an
+    // operation comes first and its operands are all leaves.
     const bool elements = asks_for_elements(arena_.symbols(), expression);
     if (elements && (depth > 0 || !leaves_.empty())) return leaf_read(value, at);
     if (elements) leaves_ = operands;

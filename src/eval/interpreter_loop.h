@@ -1,4 +1,5 @@
-// Sums, maxima and sums of products: a part of the class template of interpreter.h, which includes this file.
+// Sums, maxima and sums of products: a part of the class template of interpreter.h, which includes this
+// file.
 #pragma once
 
 #include <algorithm>

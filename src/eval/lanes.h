@@ -21,8 +21,8 @@ struct IndexView {
 };
 
 // The state of the loops of a stage: the current block of lanes and the values of the scalar loops. Time
-// stamps tell whether a value that was computed from some variables is still valid: none of the variables has
-// changed since.
+// stamps tell whether a value that was computed from some variables is still valid: none of the variables
+// has changed since.
 class LoopState {
  public:
   LoopState(const Stage& stage, const std::vector<Source>& sources, std::int64_t max_lanes);

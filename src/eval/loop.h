@@ -1,4 +1,5 @@
-// An operation that is compiled once and run many times on memory of the caller, by the interpreter in float.
+// An operation that is compiled once and run many times on memory of the caller, by the interpreter in
+// float.
 #pragma once
 
 #include <xflow/error.h>

@@ -107,8 +107,8 @@ struct Stage {
   std::int64_t lane_count() const;
 };
 
-// Sources 0 .. operands - 1 are the operands; source operands + k is the tensor of stage k. The last stage is
-// the result.
+// Sources 0 .. operands - 1 are the operands; source operands + k is the tensor of stage k. The last stage
+// is the result.
 struct Program {
   std::size_t operands = 0;
   std::vector<Stage> stages;

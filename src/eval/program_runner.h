@@ -18,8 +18,8 @@
 
 namespace xflow::eval {
 
-// Runs all stages of a program, which must outlive the runner. The last stage writes `numbers` or `integers`,
-// depending on its type.
+// Runs all stages of a program, which must outlive the runner. The last stage writes `numbers` or
+// `integers`, depending on its type.
 template <typename A>
 class ProgramRunner final : public Runner<typename A::Number> {
  public:

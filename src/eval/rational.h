@@ -48,9 +48,9 @@ class RationalElements {
 Exact exact(double value);
 
 // Exact rational arithmetic. Functions with irrational values are not supported unless `uninterpreted`. In
-// that case each of them is a fixed function from rationals to rationals whose values come from a hash of its
-// name and argument. exp and sqrt are positive, and exp(0) = 1 and similar identities hold. So what holds for
-// every function holds for it.
+// that case each of them is a fixed function from rationals to rationals whose values come from a hash of
+// its name and argument. exp and sqrt are positive, and exp(0) = 1 and similar identities hold. So what
+// holds for every function holds for it.
 class RationalArithmetic {
  public:
   using Number = Exact;

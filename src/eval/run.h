@@ -1,5 +1,5 @@
-// The instances of the interpreter, one for each number type. Each is compiled in a separate file. Private to
-// src/eval.
+// The instances of the interpreter, one for each number type. Each is compiled in a separate file. Private
+// to src/eval.
 #pragma once
 
 #include <xflow/error.h>
@@ -33,8 +33,8 @@ class Runner {
   virtual std::size_t bytes() const = 0;  // of intermediate tensors
 };
 
-// `sources` describe the operands without their data. The program must outlive the runner. Error::unsupported
-// for functions that the arithmetic lacks.
+// `sources` describe the operands without their data. The program must outlive the runner.
+// Error::unsupported for functions that the arithmetic lacks.
 Result<std::unique_ptr<Runner<double>>> make_double_runner(const Program& program, std::vector<Source> sources);
 Result<std::unique_ptr<Runner<float>>> make_float_runner(const Program& program, std::vector<Source> sources);
 

@@ -1,5 +1,5 @@
-// Evaluation of chosen elements of a graph's values, for values that are too large to compute as a whole. The
-// choice of elements depends on sizes only.
+// Evaluation of chosen elements of a graph's values, for values that are too large to compute as a whole.
+// The choice of elements depends on sizes only.
 #pragma once
 
 #include <xflow/error.h>
@@ -24,8 +24,8 @@ class SampledEvaluation {
   SampledEvaluation(ir::Arena& arena, const Options& options) : arena_(arena), options_(options) {}
 
   Result<std::vector<std::int64_t>> dims_of(ir::ValueId value) const;
-  // The number of evaluations of expression nodes for these elements of a value, including all terms of sums.
-  // Errors: those of evaluate.
+  // The number of evaluations of expression nodes for these elements of a value, including all terms of
+  // sums. Errors: those of evaluate.
   Result<std::uint64_t> work(ir::ValueId value, const Sample& sample);
   // The elements of a value, taken from `given` or computed from its operands, which must be given or
   // constants. Errors: those of evaluate.

@@ -25,8 +25,8 @@ struct Source {
 // The storage format of a constant of this type; nullopt for types without arithmetic.
 std::optional<Format> format_of(ir::DataType type);
 
-// Calls use(load), where load(k) returns element k as the double, int64 or uint64 that holds it exactly. Does
-// nothing for Format::number.
+// Calls use(load), where load(k) returns element k as the double, int64 or uint64 that holds it exactly.
+// Does nothing for Format::number.
 template <typename Use>
 void with_elements(const Source& source, const Use& use) {
   const auto* bytes = static_cast<const unsigned char*>(source.data);

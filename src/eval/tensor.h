@@ -76,14 +76,15 @@ Result<ir::Constant> to_constant(const Tensor& tensor);
 // reference's precision.
 Result<Tensor> rounded(const Tensor& tensor);
 
-// Exact comparison: same data type, dims and values. NaN equals NaN and 0.0 equals -0.0. An undefined element
-// differs from every element.
+// Exact comparison: same data type, dims and values. NaN equals NaN and 0.0 equals -0.0. An undefined
+// element differs from every element.
 bool equal(const Tensor& a, const Tensor& b);
 
 // One element as text: "0.5", "-7/3", "true", "inf", "undefined".
 std::string element_text(const Tensor& tensor, std::uint64_t element);
 
-// The residues of a tensor of rationals, doubles or integers modulo a prime below 2^31: a/b is a times the inverse of b.
+// The residues of a tensor of rationals, doubles or integers modulo a prime below 2^31: a/b is a times the
+// inverse of b.
 Result<Tensor> to_residues(const Tensor& tensor, std::uint32_t prime);
 
 }  // namespace xflow::eval

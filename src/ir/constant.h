@@ -20,8 +20,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::uint64_t size() const = 0;
-  // All bytes. The first call may map or decode them. The span is valid as long as the source. Error::io if a
-  // file cannot be read.
+  // All bytes. The first call may map or decode them. The span is valid as long as the source. Error::io if
+  // a file cannot be read.
   virtual Result<std::span<const std::byte>> bytes() const = 0;
   // Equal identities mean equal bytes ("file:offset:length"). Empty: compare the bytes instead.
   virtual std::string identity() const { return {}; }

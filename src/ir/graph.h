@@ -72,8 +72,8 @@ struct std::hash<xflow::ir::ValueId> {
 
 namespace xflow::ir {
 
-// Whether the output sizes and the integer attributes of an operation are known numbers. An operation without
-// known sizes cannot be computed before the run, even if all its operands are constants.
+// Whether the output sizes and the integer attributes of an operation are known numbers. An operation
+// without known sizes cannot be computed before the run, even if all its operands are constants.
 bool has_known_sizes(const Attributes& attributes, const std::vector<TensorType>& outputs);
 
 // Owns the nodes and symbols of one run. Not thread-safe: one thread at a time.
@@ -96,8 +96,8 @@ class Arena {
   ValueId constant(Constant constant);
   // The value that represents an omitted optional operand.
   ValueId absent() const { return absent_; }
-  // An interned operation. Callers outside src/ops use ops::apply, which checks and types the operation. With
-  // `at_run` the operation is not a constant expression, even if all its operands are constants.
+  // An interned operation. Callers outside src/ops use ops::apply, which checks and types the operation.
+  // With `at_run` the operation is not a constant expression, even if all its operands are constants.
   NodeId operation(OperatorId op, Attributes attributes, std::vector<ValueId> operands, std::vector<TensorType> outputs,
                    bool at_run = false);
   // A new opaque node, never interned. `serial` identifies it (the document's node).
@@ -181,8 +181,8 @@ using ValueMap = std::unordered_map<ValueId, ValueId>;
 // `replacements`.
 Result<Graph> replace(Arena& arena, const Graph& graph, ValueMap& replacements);
 
-// Checks that operands precede users, that types are possible and that operand numbers exist. Error::internal
-// names the node.
+// Checks that operands precede users, that types are possible and that operand numbers exist.
+// Error::internal names the node.
 Result<void> verify(const Arena& arena, const Graph& graph);
 
 }  // namespace xflow::ir

@@ -143,8 +143,8 @@ class Symbols {
   // The size of two dimensions broadcast together (ONNX: they are equal or one is 1): max(a, b), or the
   // constant if one of them is a constant other than 1.
   Poly broadcast(const Poly& a, const Poly& b);
-  // The index at which an operand dimension of size d is read for index i of a broadcast dimension of size D:
-  // i if d = D, 0 if d = 1, else min(i, d - 1).
+  // The index at which an operand dimension of size d is read for index i of a broadcast dimension of size
+  // D: i if d = D, 0 if d = 1, else min(i, d - 1).
   Poly broadcast_index(const Poly& i, const Poly& d, const Poly& D);
   // The symbol of the element of integer tensor `tensor` at `index`.
   Poly element(std::uint32_t tensor, std::vector<Poly> index);

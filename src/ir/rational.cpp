@@ -205,8 +205,8 @@ bool Real::nearest_in_type(double stored, int bits) const {
   if (is_variable() || std::isnan(stored)) return false;
   const double exact = to_double();
   if (std::isinf(exact) || std::isinf(stored) || exact == 0 || stored == 0) return exact == stored;
-  // `exact` has 53 bits. For narrower types its error is far below half a unit in the last place of `stored`;
-  // for float64 both must be equal.
+  // `exact` has 53 bits. For narrower types its error is far below half a unit in the last place of
+  // `stored`; for float64 both must be equal.
   if (bits >= 53) return exact == stored;
   if (bits <= 0) return exact == stored;
   int exponent = 0;

@@ -15,8 +15,8 @@
 
 namespace xflow::ir {
 
-// The subset of std::vector<T> that polynomials need, with inline storage for N elements. Moving a T must not
-// throw.
+// The subset of std::vector<T> that polynomials need, with inline storage for N elements. Moving a T must
+// not throw.
 template <typename T, std::uint32_t N>
 class SmallList {
  public:

@@ -2,8 +2,8 @@
 //
 // The constructor copies the graph into a new arena. A replacement redirects the users of a value: their
 // operands change, their ids do not. A journal records every change, so that undo() can revert it; undo()
-// also frees the nodes made since the mark. A user that becomes equal to another operation is merged with it.
-// Operations without users leave the graph, as in a newly built graph.
+// also frees the nodes made since the mark. A user that becomes equal to another operation is merged with
+// it. Operations without users leave the graph, as in a newly built graph.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +57,9 @@ class WorkGraph final : public GraphView {
   Mark mark() const { return {journal_.size(), arena_.size()}; }
   void undo(Mark mark);
   // Redirects all uses of each replaced value to its replacement, which must have the same type. Operations
-  // that are new to the graph keep their operands. `since` must be a mark from before the new operations were
-  // made. Returns false if the types differ, the graph would become cyclic, or nothing changes; the caller
-  // must then undo(since).
+  // that are new to the graph keep their operands. `since` must be a mark from before the new operations
+  // were made. Returns false if the types differ, the graph would become cyclic, or nothing changes; the
+  // caller must then undo(since).
   bool replace(std::span<const Replacement> replacements, Mark since);
 
   // A node that changed since a mark: its operands, the constness of an operand, its users, or its presence

@@ -48,8 +48,8 @@ struct KernelCost {
   // The layouts of the operands that have layouts and of the results, where the device chose them.
   Layout operands = Layout::plain;
   Layout results = Layout::plain;
-  // How much slower than its best this machine was while the kernel was timed: 0.2 means 20% slower. The time
-  // is not corrected for it.
+  // How much slower than its best this machine was while the kernel was timed: 0.2 means 20% slower. The
+  // time is not corrected for it.
   double interference = 0;
   // The number of samples, where the device samples, and how many of them are outliers: interrupted, or
   // above 1.5 times the median. The database does not store these counts.
@@ -120,8 +120,8 @@ class Device {
   // or more for the tensors of a kernel. Null: no bound. It must outlive the device's use.
   void set_bytes_left(std::function<std::uint64_t()> bytes_left) { bytes_left_ = std::move(bytes_left); }
 
-  // Sets a callback that returns the seconds left. It is called before a launch that may take long. A library
-  // launch cannot be interrupted, so a kernel that cannot be timed within this time is refused with
+  // Sets a callback that returns the seconds left. It is called before a launch that may take long. A
+  // library launch cannot be interrupted, so a kernel that cannot be timed within this time is refused with
   // Error::limit. Null: no bound. It must outlive the device's use.
   void set_seconds_left(std::function<double()> seconds_left) { seconds_left_ = std::move(seconds_left); }
   double seconds_left() const { return seconds_left_ ? seconds_left_() : std::numeric_limits<double>::infinity(); }
@@ -132,7 +132,8 @@ class Device {
   // Peak of the device's memory in use, in bytes. 0 if its memory is that of this machine.
   virtual std::uint64_t peak_bytes() const { return 0; }
 
-  // Of a device that measures nothing: how many kernels it had a recorded time for, and how many a model timed.
+  // Of a device that measures nothing: how many kernels it had a recorded time for, and how many a model
+  // timed.
   struct Lookups {
     std::uint64_t recorded = 0;
     std::uint64_t modelled = 0;
@@ -141,7 +142,8 @@ class Device {
 
   // How much slower than its best this machine is now (as KernelCost::interference).
   virtual double interference() { return 0; }
-  // The shortest time of the calibration kernel that the device has seen on this machine; 0 before the first.
+  // The shortest time of the calibration kernel that the device has seen on this machine; 0 before the
+  // first.
   virtual Nanoseconds fastest_calibration() const { return {}; }
   // Passes on the shortest time that earlier runs have seen.
   virtual void know_fastest_calibration(Nanoseconds /*time*/) {}

@@ -19,8 +19,8 @@ namespace xflow::cost {
 Result<std::vector<ir::ValueId>> graph_of(ir::Arena& arena, const ops::KernelSpec& spec, std::span<const ir::ValueId> operands);
 
 // Adds to `arena` the operation whose kernel is `spec` without its post-operations. Its operands are new
-// inputs, in order. Error::unsupported for kernels that are not a single operator, and for those that lack an
-// attribute of the operator or have one that the operator does not have.
+// inputs, in order. Error::unsupported for kernels that are not a single operator, and for those that lack
+// an attribute of the operator or have one that the operator does not have.
 Result<ir::NodeId> operation_of(ir::Arena& arena, const ops::KernelSpec& spec);
 
 // Checks that the operators of `spec` map its operand sizes to its result sizes. A kernel that fails would

@@ -51,7 +51,8 @@ std::string kernel_source_prelude();
 // The threads that compute an element which is a sum or maximum of many terms.
 enum class SourceWay : std::uint8_t {
   block,  // a block, from 64 terms on
-  // A thread. Neighbouring threads then read contiguous elements where the terms of a sum are not contiguous.
+  // A thread. Neighbouring threads then read contiguous elements where the terms of a sum are not
+  // contiguous.
   thread,
   row,  // one launch with a block for each row: for softmax and normalisations along the last dimensions
 };

@@ -17,10 +17,10 @@ struct NodeLaunch {
   std::vector<ir::ValueId> operands;
 };
 
-// The kernel of an operation whose dimensions and attributes become integers under `sizes`. Constant operands
-// are marked, because a device packs them before the run. A power with a constant exponent of 2, 1/2 or -1
-// becomes square, square root or reciprocal. Error::unsupported if the operator has no kernel, or if a
-// dimension has no value in `sizes` or a negative one.
+// The kernel of an operation whose dimensions and attributes become integers under `sizes`. Constant
+// operands are marked, because a device packs them before the run. A power with a constant exponent of 2,
+// 1/2 or -1 becomes square, square root or reciprocal. Error::unsupported if the operator has no kernel, or
+// if a dimension has no value in `sizes` or a negative one.
 Result<NodeLaunch> kernel_of(const ir::Arena& arena, ir::NodeId node, const ir::Symbols::Valuation& sizes);
 
 // The tensor of a value at these sizes; nullopt if a dimension is unknown or negative.

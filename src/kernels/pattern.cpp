@@ -290,8 +290,8 @@ class Part {
     return result;
   }
 
-  // Finds epsilon from samples so small that epsilon dominates the divisor. nullopt if it is not added to the
-  // variance.
+  // Finds epsilon from samples so small that epsilon dominates the divisor. nullopt if it is not added to
+  // the variance.
   static std::optional<double> find_epsilon(bool centered, const Parameter* scale, const Parameter* shift, const Compute& compute) {
     constexpr double kTiny = 1e-6;
     const std::optional<Row> y = compute(kTiny);

@@ -11,7 +11,8 @@
 
 namespace xflow::cost {
 
-// A subgraph with one exit that computes a known function of its entry. Attention reads other values as well.
+// A subgraph with one exit that computes a known function of its entry. Attention reads other values as
+// well.
 struct Composite {
   ops::KernelFamily family = ops::KernelFamily::pointwise;  // or a normalisation or attention
   // For family pointwise: the function, with its graph as text (ops/fused_graph.h):
@@ -31,12 +32,12 @@ struct Composite {
   double scale = 1;                // of attention: factor of the first product
 };
 
-// The largest composite whose exit is `exit`; nullopt if there is none. It is recognised by what it computes:
-// the nodes are evaluated on samples and compared with the fused functions, so the order of multiplications
-// does not matter. The graph must have the function's unary operators (hard_sigmoid for hard_swish, erf or
-// tanh for gelu, ...), since a runtime does not recognise the function in a graph of other operators.
-// `explored`, if given, receives the nodes whose operands were read, including the exit: the answer stays the
-// same as long as these nodes do.
+// The largest composite whose exit is `exit`; nullopt if there is none. It is recognised by what it
+// computes: the nodes are evaluated on samples and compared with the fused functions, so the order of
+// multiplications does not matter. The graph must have the function's unary operators (hard_sigmoid for
+// hard_swish, erf or tanh for gelu, ...), since a runtime does not recognise the function in a graph of
+// other operators. `explored`, if given, receives the nodes whose operands were read, including the exit:
+// the answer stays the same as long as these nodes do.
 std::optional<Composite> find_composite(const ir::Arena& arena, const ir::GraphView& graph, ir::NodeId exit,
                                         std::vector<ir::NodeId>* explored = nullptr);
 

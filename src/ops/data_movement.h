@@ -1,4 +1,5 @@
-// Helpers for operators that move data: copy kernels, and reading shapes, axes and fill values of ONNX nodes.
+// Helpers for operators that move data: copy kernels, and reading shapes, axes and fill values of ONNX
+// nodes.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +16,9 @@ namespace xflow::ops::movement {
 Unexpected ill_typed(std::string message);
 Unexpected cannot(const std::string& message);  // Error::unsupported: "cannot MESSAGE"
 
-// A copy kernel with the operands, results and attributes of the operation. `words` names the word attributes
-// in the order of the signature. Error::unsupported if a dimension or an integer attribute is not a known
-// integer.
+// A copy kernel with the operands, results and attributes of the operation. `words` names the word
+// attributes in the order of the signature. Error::unsupported if a dimension or an integer attribute is not
+// a known integer.
 Result<KernelSpec> copy_kernel(const Operation& operation, std::initializer_list<const char*> words = {});
 
 // The value of an axis attribute, which must be known.

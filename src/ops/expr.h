@@ -1,8 +1,8 @@
 // Index notation: what an operator computes, element by element.
 //
 // An expression is an immutable tree over indices: reads of operands at index polynomials, sums and maxima
-// over a binder, conditions on indices, and scalar functions. src/eval interprets expressions over any number
-// type, the verifier normalises them, and to_string prints them.
+// over a binder, conditions on indices, and scalar functions. src/eval interprets expressions over any
+// number type, the verifier normalises them, and to_string prints them.
 #pragma once
 
 #include <cstdint>
@@ -141,8 +141,8 @@ class Builder {
   // The element of integer operand `operand` at `indices`, as an index polynomial. The operator's definition
   // must guarantee that reads with this index are in range.
   ir::Poly element(int operand, std::vector<ir::Poly> indices);
-  // The element as an index in [0, size): a negative one counts from the end. 0 if the size is 0: there is no
-  // element to read.
+  // The element as an index in [0, size): a negative one counts from the end. 0 if the size is 0: there is
+  // no element to read.
   ir::Poly wrap(const WrappedIndex& index);
 
  private:
@@ -155,7 +155,8 @@ Expr operator*(const Expr& a, const Expr& b);
 Expr operator/(const Expr& a, const Expr& b);  // floating division
 
 // "sum(k'1 < K, x[i, k'1] * a[k'1, j])". Operands print as their `operand_names` if given, otherwise as %0,
-// %1. Fresh indices are numbered in the order of the text, so that an expression built twice prints the same.
+// %1. Fresh indices are numbered in the order of the text, so that an expression built twice prints the
+// same.
 std::string to_string(const ir::Symbols& symbols, const Expr& expr, const std::vector<std::string>& operand_names = {});
 // "[i'1, i'2] = sum(k'3 < K, ...)": the element at `index`.
 std::string to_string(const ir::Symbols& symbols, std::span<const ir::Poly> index, const Expr& expr,

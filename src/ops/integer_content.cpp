@@ -292,8 +292,8 @@ class ContentEvaluator {
     return towards_zero(a, b);
   }
 
-  // a / b rounded towards zero, for b > 0: floor(a / b) if a >= 0, -floor(-a / b) if a <= 0. If the sign of a
-  // is not known: floor(max(a, 0) / b) - floor(max(-a, 0) / b).
+  // a / b rounded towards zero, for b > 0: floor(a / b) if a >= 0, -floor(-a / b) if a <= 0. If the sign of
+  // a is not known: floor(max(a, 0) / b) - floor(max(-a, 0) / b).
   ir::Poly towards_zero(const ir::Poly& a, const ir::Poly& b) {
     if (auto exact = ir::exact_divide(a, b)) return *std::move(exact);
     if (const auto a_up = is_at_least_zero(a)) return *a_up ? symbols_.floor_div(a, b) : -symbols_.floor_div(-a, b);

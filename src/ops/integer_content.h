@@ -11,10 +11,10 @@
 namespace xflow::ops {
 
 // Finds the elements of integer and boolean values of known small shape (at most ir::Constant::kSmall
-// elements). The elements are polynomials in row-major order; booleans are 0 and 1. The class has no table of
-// operators: it evaluates the index notation of an operation at each output index over fractions of
-// polynomials. So it knows everything that an operator of src/ops computes from known integers. It caches its
-// results.
+// elements). The elements are polynomials in row-major order; booleans are 0 and 1. The class has no table
+// of operators: it evaluates the index notation of an operation at each output index over fractions of
+// polynomials. So it knows everything that an operator of src/ops computes from known integers. It caches
+// its results.
 //
 // Results are exact for every size of the dynamic dimensions under two assumptions: no integer arithmetic of
 // the model overflows, and sizes are at most 2^16 if the model computes with them in floating point

@@ -28,8 +28,8 @@ struct TensorSpec {
 struct StepFunction {
   std::optional<Op> op = {};
   std::optional<FunctionId> fused = {};
-  // The graph of a fused function in the model, "x;x;sigmoid;mul". Set only for devices whose times depend on
-  // it (Device::reads_function_graphs).
+  // The graph of a fused function in the model, "x;x;sigmoid;mul". Set only for devices whose times depend
+  // on it (Device::reads_function_graphs).
   std::string graph = {};
   // The name of a function that is neither. Profiles contain functions of other devices and versions.
   std::string unknown = {};

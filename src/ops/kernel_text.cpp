@@ -304,7 +304,8 @@ PostOperation step_named(std::string_view name) {
   return post;
 }
 
-// "convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> float32[1,4,8,8] pads=[1,1,1,1] | clip{0,6} | add(float32[1,4,1,1])"
+// "convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> float32[1,4,8,8] pads=[1,1,1,1] | clip{0,6} |
+// add(float32[1,4,1,1])"
 std::string to_string(const KernelSpec& spec) {
   std::string text = kernel_name(spec);
   if (const std::string variant = kernel_variant(spec); !variant.empty()) text += ":" + variant;

@@ -14,8 +14,8 @@ namespace xflow::ops {
 // "pointwise/relu" and "".
 std::string kernel_name(const KernelSpec& spec);
 std::string kernel_variant(const KernelSpec& spec);
-// The inverse: a kernel without tensors and number attributes. A name that is no operator gives a kernel with
-// StepFunction::unknown, which no device supports.
+// The inverse: a kernel without tensors and number attributes. A name that is no operator gives a kernel
+// with StepFunction::unknown, which no device supports.
 KernelSpec kernel_named(std::string_view name, std::string_view variant = "");
 
 // The name of a function without its graph: "relu", "gelu_erf".

@@ -5,8 +5,8 @@
 
 namespace xflow::ops {
 
-// In the order of ops.def, which is not that of ir::OperatorId. `id_of` and Operator::op (operator.h) convert
-// between them.
+// In the order of ops.def, which is not that of ir::OperatorId. `id_of` and Operator::op (operator.h)
+// convert between them.
 enum class Op : std::uint8_t {
 #define XFLOW_OPERATOR(T) T,
 #include "src/ops/ops.def"

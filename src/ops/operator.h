@@ -54,9 +54,9 @@ struct AttributeSignature {
   std::string_view name;
   AttributeKind kind;
   std::optional<ir::AttributeValue> default_value = std::nullopt;  // without a default the attribute must be given
-  // An axis of operand 0, or a set of axes (kind integers). `apply` counts negative axes from the end, checks
-  // the range and sorts a set. So an operation sees known axes in [0, rank), and equal operations are one
-  // node.
+  // An axis of operand 0, or a set of axes (kind integers). `apply` counts negative axes from the end,
+  // checks the range and sorts a set. So an operation sees known axes in [0, rank), and equal operations are
+  // one node.
   bool axis = false;
   // Kind integers: the number of list elements per spatial dimension of operand 0 (those after the first
   // two): 1 for strides, 2 for pads. `apply` repeats the element of a list of one element, so that [1] means

@@ -59,8 +59,8 @@ Expr quantized_product(Builder& builder, const Operation& operation, QuantizedOp
                        std::span<const ir::Poly> index);
 // The product of the scales of a and b for the output element at `index`. The parameters are the scales.
 Expr product_scale(Builder& builder, const Operation& operation, QuantizedOperand a, QuantizedOperand b, std::span<const ir::Poly> index);
-// sum(c, r) (x - x_zero) (w - w_zero) over windows of operand 0. w has one zero point, or one for each output
-// channel.
+// sum(c, r) (x - x_zero) (w - w_zero) over windows of operand 0. w has one zero point, or one for each
+// output channel.
 Expr quantized_convolution(Builder& builder, const Operation& operation, QuantizedOperand x, QuantizedOperand w,
                            std::span<const ir::Poly> index);
 
@@ -79,8 +79,8 @@ struct QuantizedTensor {
   std::size_t scale;
   std::size_t zero;
 };
-// Checks that the tensor is int8 or uint8, its scale has type `scale`, and its zero point has the type of the
-// tensor.
+// Checks that the tensor is int8 or uint8, its scale has type `scale`, and its zero point has the type of
+// the tensor.
 Result<void> require_quantized(const Operation& operation, QuantizedTensor tensor, std::string_view name,
                                ir::DataType scale = ir::DataType::float32);
 // Checks an element type: "expected 'zero' to be uint8, found int8".

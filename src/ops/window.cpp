@@ -73,8 +73,8 @@ Result<ir::Attributes> lift_window(const OnnxNode& node, std::span<const ir::Pol
   if (auto_pad == "VALID") {
     pads.assign(2 * count, ir::Poly(0));
   } else if (auto_pad == "SAME_UPPER" || auto_pad == "SAME_LOWER") {
-    // The pads for ceil(size / stride) windows. If the total is odd, SAME_UPPER puts the extra element at the
-    // end.
+    // The pads for ceil(size / stride) windows. If the total is odd, SAME_UPPER puts the extra element at
+    // the end.
     ir::Symbols& symbols = node.symbols();
     for (std::size_t k = 0; k < count; ++k) {
       const ir::Poly& size = node.input_type(0).shape[k + 2];

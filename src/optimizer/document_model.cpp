@@ -114,8 +114,8 @@ Acceptance DocumentModel::judge(const Problem& problem, const search::Finalist& 
   return judge_in_runner(*gate_, document_, files_, problem, sized_->required(), {}, lowered_->edits, progress, report.gate);
 }
 
-// Tries the result with declared shapes. With them a runtime may compute in place where shapes are equal, but
-// may also match fewer fusion patterns; only a run shows which.
+// Tries the result with declared shapes. With them a runtime may compute in place where shapes are equal,
+// but may also match fewer fusion patterns; only a run shows which.
 void DocumentModel::refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits,
                            const std::function<void()>& progress, OptimizeReport& report) {
   if (!gate_ || limits.ends_gate()) return;

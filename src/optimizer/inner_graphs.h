@@ -23,8 +23,8 @@ std::vector<onnx_io::GraphId> inner_graphs(const onnx_io::Document& document);
 std::string describe_graph(const onnx_io::Document& document, onnx_io::GraphId graph);
 
 // Known types and constants of the values that the graphs of a document read. A body captures values of the
-// graph around it. The inputs of a function have the types on which all of its calls agree. Call add() in the
-// order of inner_graphs().
+// graph around it. The inputs of a function have the types on which all of its calls agree. Call add() in
+// the order of inner_graphs().
 class InnerValues {
  public:
   explicit InnerValues(const onnx_io::Document& document) : document_(document) {}

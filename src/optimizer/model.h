@@ -27,8 +27,8 @@ class Model {
   // Builds the IR graph and reports oddities of the model. Errors: those of the model; limit if `limits` end
   // the search.
   virtual Result<void> lift(const OptimizeOptions& options, const RunLimits& limits, OptimizeReport& report) = 0;
-  // The lifted graph, its inputs, and the names of values. The model must outlive the result of problem() and
-  // of runs().
+  // The lifted graph, its inputs, and the names of values. The model must outlive the result of problem()
+  // and of runs().
   virtual Problem problem() = 0;
   virtual const RunInputs& runs() const = 0;
   // The simplifications that lifting made; they hold by the definition of a graph.

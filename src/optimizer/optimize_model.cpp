@@ -60,8 +60,8 @@ Acceptance judge_edits(const Document& shipped, const Files& files, SizedModel& 
   return judge_in_runner(**gate, shipped, files, problem, model.required(), {}, edits, running, report.gate, edited);
 }
 
-// Optimises the bodies of nodes in the current result, each as a graph of its own, until no body changes. The
-// gate runs each body by itself on the device, but the whole model in a runner.
+// Optimises the bodies of nodes in the current result, each as a graph of its own, until no body changes.
+// The gate runs each body by itself on the device, but the whole model in a runner.
 Result<void> optimize_bodies_of(const Document& document, const Files& files, const OptimizeOptions& options, const RunContext& run,
                                 Optimized& best) {
   const RunLimits& limits = run.limits;

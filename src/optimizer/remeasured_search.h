@@ -9,8 +9,8 @@
 namespace xflow::api {
 
 // Searches with the costs of the model. The search uses provisional costs until half of the budget is used
-// up, then times these kernels again within the limit of CostModel::allow_remeasuring. If a cost changes, the
-// search restarts with the rest of the time, or with all of the states.
+// up, then times these kernels again within the limit of CostModel::allow_remeasuring. If a cost changes,
+// the search restarts with the rest of the time, or with all of the states.
 // Before a result is returned, kernels that differ between it and `graph` are timed again if their costs are
 // still provisional. Without provisional costs this is a single search.
 class RemeasuredSearch {

@@ -24,11 +24,12 @@ std::optional<OptimizeOptions> options_of_next_round(const OptimizeOptions& opti
 // Adds the run of a later result against the result before it to the gate report `run` of the first result.
 void add_run(GateReport& run, const GateReport& later, const Acceptance& acceptance);
 
-// Adds the work of the search `round` to `report`, and its steps, regions and rules if it improved the model.
+// Adds the work of the search `round` to `report`, and its steps, regions and rules if it improved the
+// model.
 void add_search(OptimizeReport& report, OptimizeReport round);
 
-// Adds the report of a search on a model's result to the report of the model, except facts of the final model
-// alone (nodes.kept).
+// Adds the report of a search on a model's result to the report of the model, except facts of the final
+// model alone (nodes.kept).
 void add_round(OptimizeReport& report, OptimizeReport round);
 
 }  // namespace xflow::api

@@ -365,8 +365,8 @@ class Optimization {
     if (only_simplified && r.options.validation.gate && !has_runner)
       return keep_original(report.gate.reason = no_gain_of_simplifications(r.simplifications));
     report.reason.clear();
-    // If no rewrite is faster in the runner, the original without its removable nodes may be. It replaces the
-    // last finalist, because the gate's level is set for kFinalists of them.
+    // If no rewrite is faster in the runner, the original without its removable nodes may be. It replaces
+    // the last finalist, because the gate's level is set for kFinalists of them.
     if (has_runner && !only_simplified && !r.simplifications.empty()) {
       if (r.finalists.size() >= kFinalists) r.finalists.pop_back();
       r.finalists.push_back({r.problem->graph, {}, report.predicted.before, {}, report.constant_bytes.before});

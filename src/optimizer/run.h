@@ -40,9 +40,9 @@ struct Finished {
   std::unique_ptr<Model> model;  // the model whose result is written; null: the original stays
 };
 
-// Optimises a model, then its result, until a result stays unchanged, in at most `rounds` searches. If models
-// are run, each result runs against the result before it. If a later round fails, the result of the round
-// before stands. Errors: as optimize of <xflow/optimize.h>.
+// Optimises a model, then its result, until a result stays unchanged, in at most `rounds` searches. If
+// models are run, each result runs against the result before it. If a later round fails, the result of the
+// round before stands. Errors: as optimize of <xflow/optimize.h>.
 Result<Finished> run(std::unique_ptr<Model> model, const OptimizeOptions& options, const RunContext& context, int rounds = 1);
 
 // Runs only the stages up to `validate` on a problem that is already in the IR, and fills in their part of
@@ -54,8 +54,8 @@ Result<search::Outcome> improve(const Problem& problem, const OptimizeOptions& o
 Result<search::Outcome> remeasured_search(ir::Arena& arena, const ir::Graph& graph, cost::CostModel& model, search::Rewriter& rewriter,
                                           const search::Options& options);
 
-// Opens the device of the options for a problem without a search. Errors: as Session::open; those of choosing
-// sizes.
+// Opens the device of the options for a problem without a search. Errors: as Session::open; those of
+// choosing sizes.
 Result<void> open_costs(const Problem& problem, const OptimizeOptions& options);
 
 }  // namespace xflow::api

@@ -42,9 +42,9 @@ class Session {
   // Loads the rules of the options as load_rules does. Rules proved in an earlier call are not proved again.
   Result<rules::VerifiedRules> rules(const OptimizeOptions& options, double seconds, std::function<bool()> stop);
 
-  // Opens the device of the options and its database, as DeviceCosts::open. Reuses the device that was opened
-  // last if it is the same, except runners, which hold memory, and profiles, whose files may have changed.
-  // The pointer is valid until the next call of open().
+  // Opens the device of the options and its database, as DeviceCosts::open. Reuses the device that was
+  // opened last if it is the same, except runners, which hold memory, and profiles, whose files may have
+  // changed. The pointer is valid until the next call of open().
   Result<DeviceCosts*> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left);
   DeviceCosts& costs() { return *costs_; }  // requires a successful open()
 

@@ -15,8 +15,8 @@
 
 namespace xflow::api {
 
-// Whether models cannot be run on the device of the options: the device is a profile or the caller's own, and
-// there is no runner.
+// Whether models cannot be run on the device of the options: the device is a profile or the caller's own,
+// and there is no runner.
 bool is_elsewhere(const OptimizeOptions& options);
 // The report's reason why no end-to-end run took place. `what` is "model" or "graph".
 std::string why_not_run(const OptimizeOptions& options, std::string_view what);
@@ -29,8 +29,8 @@ Acceptance above_noise(const OptimizeReport& report, std::span<const Simplificat
 // Whether a candidate was run and measured faster or equal at every choice of sizes.
 bool is_no_slower(const GateReport& run);
 
-// Makes `report` that of the original, with this reason. `predicted`: the predicted time of a result that was
-// run and refused, so that the report shows how wrong the prediction was.
+// Makes `report` that of the original, with this reason. `predicted`: the predicted time of a result that
+// was run and refused, so that the report shows how wrong the prediction was.
 void keep_original(std::string reason, std::optional<Nanoseconds> predicted, OptimizeReport& report);
 
 // Returns a function that reports progress while whole models run. The arguments must outlive the function.

@@ -33,8 +33,8 @@ Result<Simplified> simplify_document(const onnx_io::Document& document, const Si
 
 // The options of the clean-ups of a result that was optimised with `options`.
 SimplifyOptions simplify_options(const OptimizeOptions& options);
-// The graph of a lifted model after the clean-up rewrites alone, or those made before the time of the run was
-// over. Errors: those of loading the rules.
+// The graph of a lifted model after the clean-up rewrites alone, or those made before the time of the run
+// was over. Errors: those of loading the rules.
 Result<ir::Graph> cleaned_graph(const onnx_io::LiftedModel& model, ir::Arena& arena, const OptimizeOptions& options,
                                 const RunLimits& limits, Session& session);
 

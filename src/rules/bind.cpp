@@ -397,7 +397,8 @@ class TypeBinder {
         return relation(guard);
     }
   }
-  // Tests known elements only: constants and sizes computed from them, at most ir::Constant::kSmall elements.
+  // Tests known elements only: constants and sizes computed from them, at most ir::Constant::kSmall
+  // elements.
   bool in_range(const Guard& guard) {
     const auto low = evaluate_integer(guard.arguments[0], environment_, symbols());
     const auto end = evaluate_integer(guard.arguments[1], environment_, symbols());

@@ -11,9 +11,9 @@ struct MatchedNode {
   bool swapped = false;  // its two operands were matched in the other order
 };
 
-// Solves the dimensions of declared types and adds them to `environment`, which holds the source's values and
-// attribute variables. Returns false if a type does not fit or a guard cannot be shown to hold. `nodes` are
-// the operations that the pattern nodes matched.
+// Solves the dimensions of declared types and adds them to `environment`, which holds the source's values
+// and attribute variables. Returns false if a type does not fit or a guard cannot be shown to hold. `nodes`
+// are the operations that the pattern nodes matched.
 bool bind_types(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, const std::vector<MatchedNode>& nodes,
                 const MatchOptions& options, Environment& environment);
 

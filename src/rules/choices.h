@@ -1,4 +1,5 @@
-// Nondeterminism by replay: a run asks for choices by name and is repeated until all combinations were tried.
+// Nondeterminism by replay: a run asks for choices by name and is repeated until all combinations were
+// tried.
 #pragma once
 
 #include <cstddef>

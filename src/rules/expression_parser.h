@@ -1,5 +1,5 @@
-// Parses the integer and number expressions of rule text: dimensions, attributes, sides of guards. Private to
-// the parser.
+// Parses the integer and number expressions of rule text: dimensions, attributes, sides of guards. Private
+// to the parser.
 #pragma once
 
 #include <optional>

@@ -322,7 +322,8 @@ class Classifier {
     for (const ElementId s : source)
       for (const ElementId t : *elements.target()[output]) compare_specials(elements, s, t);
   }
-  // True if one side has a 0 where the other may compute one, of an unknown sign: dequantize_linear of a zero point.
+  // True if one side has a 0 where the other may compute one, of an unknown sign: dequantize_linear of a
+  // zero point.
   static bool is_zero_of_opaque(const Elements& elements, ElementId zero, ElementId other) {
     const Element& e = elements[other];
     return elements.literal(zero) == 0 && e.kind == Element::Kind::application && !e.evaluable && e.effect->work == FloatWork::computes &&

@@ -1,7 +1,7 @@
 // A rule at one choice of ranks: the input of the verifier.
 //
-// A rule may leave ranks, axes and permutations open. One choice of them gives two ordinary graphs of the IR,
-// whose dimensions and integer attributes are polynomials over the rule's variables. The verifier needs
+// A rule may leave ranks, axes and permutations open. One choice of them gives two ordinary graphs of the
+// IR, whose dimensions and integer attributes are polynomials over the rule's variables. The verifier needs
 // nothing else from a rule.
 #pragma once
 

@@ -24,8 +24,8 @@ Result<std::optional<RuleInstance>> InstanceRun::build(std::string& reason) {
     if (stop == Stop::rejected) return std::optional<RuleInstance>();
     if (stop == Stop::restart) continue;
     auto instance = finish();
-    // Matching requires the types of the source. If the target has no type for other floating types, the rule
-    // is not applied to them.
+    // Matching requires the types of the source. If the target has no type for other floating types, the
+    // rule is not applied to them.
     if (!instance && instance.error().code == ErrorCode::ill_typed && has_other_types_) {
       reason = instance.error().message;
       return std::optional<RuleInstance>();

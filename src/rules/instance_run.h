@@ -70,8 +70,8 @@ class InstanceRun {
   static bool converts_numbers(const Rule& rule);
   Result<ir::Shape> variable_shape(const std::string& variable, const std::string& element);
   Result<void> make_variables();
-  // Tests, as soon as ranks are chosen, the guards on ranks, and that lists which a guard says are equal have
-  // equal lengths. Most choices end here.
+  // Tests, as soon as ranks are chosen, the guards on ranks, and that lists which a guard says are equal
+  // have equal lengths. Most choices end here.
   Result<void> length_guards();
   // The number of dimensions of dims(x), outer(x), or replace() of one of them. Nothing for other
   // expressions, and while x has no rank.

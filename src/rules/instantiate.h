@@ -34,8 +34,8 @@ inline constexpr std::size_t kMaxChoices = 20000;
 // false to stop. `ends` is called before every choice, including choices that do not type; true stops with
 // Error::limit.
 // Errors: ill_typed if no choice types the source, or if the target does not type for some choice (the
-// message names the clash); limit for more than kMaxChoices choices (bound ranks by guards such as rank(x) <=
-// 4), or if `ends` returned true.
+// message names the clash); limit for more than kMaxChoices choices (bound ranks by guards such as rank(x)
+// <= 4), or if `ends` returned true.
 Result<void> for_each_instance(const Rule& rule, const std::function<bool(RuleInstance)>& use, const std::function<bool()>& ends = {});
 
 // Returns all instances. Errors are those of for_each_instance, and limit for more than `most` instances.

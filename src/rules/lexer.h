@@ -23,7 +23,8 @@ struct Token {
 
 // Returns the tokens of a file; the last one has kind end. Newlines inside parentheses and brackets, and
 // comments that do not begin their line, are left out. Error::syntax with the place of the first character
-// that begins no token. `lines`: the number in the file of each line of the text, if it is not that of the text.
+// that begins no token. `lines`: the number in the file of each line of the text, if it is not that of the
+// text.
 Result<std::vector<Token>> tokenize(std::string_view text, std::string_view file, std::span<const std::uint32_t> lines = {});
 
 }  // namespace xflow::rules

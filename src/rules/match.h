@@ -17,8 +17,8 @@ namespace xflow::rules {
 struct MatchOptions {
   bool fast_math = false;   // allow rules of float class `special` on operands that are not known to be finite
   bool exact_only = false;  // match only rules of float class `exact`
-  // Receives the visited nodes, some of them more than once. While these nodes and their users do not change,
-  // neither do the occurrences. May be null.
+  // Receives the visited nodes, some of them more than once. While these nodes and their users do not
+  // change, neither do the occurrences. May be null.
   std::vector<ir::NodeId>* reads = nullptr;
 };
 

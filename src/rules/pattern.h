@@ -86,8 +86,8 @@ struct PatternVariable {
 // A compiled source. Immutable; owns its rule.
 class Pattern {
  public:
-  // Compiles a rule. Error::ill_typed if the source is not connected: an output that shares no value with the
-  // others cannot be found.
+  // Compiles a rule. Error::ill_typed if the source is not connected: an output that shares no value with
+  // the others cannot be found.
   static Result<std::shared_ptr<const Pattern>> compile(Rule rule);
 
   const Rule& rule() const { return rule_; }

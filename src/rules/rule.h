@@ -160,8 +160,8 @@ struct Rule {
   std::map<std::string, NameKind, std::less<>> names;
   std::vector<std::string> variables;  // tensors and lists that the source reads and does not define, in order of first use
   std::vector<std::string> outputs;    // names defined in both source and target, in the order of the source
-  // True if all operators of the rule are pointwise, and it has no declared types, dimensions or relations. A
-  // proof for scalars then holds for all shapes.
+  // True if all operators of the rule are pointwise, and it has no declared types, dimensions or relations.
+  // A proof for scalars then holds for all shapes.
   bool pointwise = false;
   // True if all operators of the rule move data and it has no literals. It then holds for every data type.
   bool moves_data = false;

@@ -26,12 +26,12 @@ enum class RuleId : std::uint32_t {};
 // Proved rules, compiled for matching and indexed by root operator.
 class VerifiedRules {
  public:
-  // `proved` holds the hashes of proved rules in ascending order. `prover` decides rules with other hashes. A
-  // rule that is not proved is rejected with Error::not_proved, which names the rule and its place.
+  // `proved` holds the hashes of proved rules in ascending order. `prover` decides rules with other hashes.
+  // A rule that is not proved is rejected with Error::not_proved, which names the rule and its place.
   VerifiedRules(std::span<const RuleHash> proved, Prover prover = {}) : proved_(proved.begin(), proved.end()), prover_(std::move(prover)) {}
 
-  // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column", or Error::not_proved. On an
-  // error no rule is added.
+  // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column", or Error::not_proved. On
+  // an error no rule is added.
   Result<void> add(std::string_view text, std::string_view file);
   // Adds the rules of a text whose hashes are known to be proved and skips the others.
   Result<void> add_known(std::string_view text, std::string_view file);

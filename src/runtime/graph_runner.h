@@ -48,9 +48,9 @@ class GraphRunner : public Executor {
   virtual bool is_in_memory() const = 0;
   // Is called for a new program, with the number of its choice of sizes.
   using Prepare = std::function<Result<void>(GraphProgram& program, std::size_t sizes)>;
-  // Adds the programs of a graph, one for each choice of sizes, each of at most `most_bytes`. They are built and
-  // prepared now and for each renewal, so that the arena, the plans and what `prepare` uses must outlive it.
-  // Errors: limit if the device has too little memory or a run takes longer than the time that is left,
+  // Adds the programs of a graph, one for each choice of sizes, each of at most `most_bytes`. They are built
+  // and prepared now and for each renewal, so that the arena, the plans and what `prepare` uses must outlive
+  // it. Errors: limit if the device has too little memory or a run takes longer than the time that is left,
   // unsupported if a timed kernel cannot be built; those of reading constants and of `prepare`.
   virtual Result<ProgramId> add(ir::Arena& arena, std::vector<SizedPlan> plans, double most_bytes, Prepare prepare) = 0;
   virtual GraphProgram& program(ProgramId id, std::size_t sizes) = 0;

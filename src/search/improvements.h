@@ -26,8 +26,8 @@ class Improvements {
   // Adds the candidates at `root` that save time. All of them must be known in the current graph
   // (Workspace::is_known).
   void add(ir::NodeId root, const Candidates& list);
-  // Removes and returns the rewrite that saves most; ties go to the smallest root and index. The entry can be
-  // stale: the rewrite is already done, or another rewrite changed its gain and it was added again after
+  // Removes and returns the rewrite that saves most; ties go to the smallest root and index. The entry can
+  // be stale: the rewrite is already done, or another rewrite changed its gain and it was added again after
   // that.
   std::optional<Improvement> take();
 

@@ -13,12 +13,13 @@ using ir::NodeId;
 
 namespace {
 
-// Operations in a part. An open part is split into parts of half the size, down to the smallest. A graph of at most
-// kWholeGraph operations is one part at first.
+// Operations in a part. An open part is split into parts of half the size, down to the smallest. A graph of
+// at most kWholeGraph operations is one part at first.
 constexpr std::size_t kWholeGraph = 12;
 constexpr std::size_t kLargestPart = 8;
 constexpr std::size_t kSmallestPart = 2;
-// Graphs costed for a part: few for large ones, so that all parts are searched before one takes what is left.
+// Graphs costed for a part: few for large ones, so that all parts are searched before one takes what is
+// left.
 constexpr std::uint64_t states_of_part(std::size_t size) { return size > 4 ? 300 : size > 2 ? 1'000 : 2'000; }
 
 }  // namespace

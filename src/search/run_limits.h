@@ -42,8 +42,8 @@ class RunLimits {
   // before large allocations.
   std::uint64_t bytes_left() const;
 
-  // The reason to end the search, including the timing of kernels for it; nothing if it can go on. The search
-  // gets only a part of the time, so that time is left for checks and for running whole models.
+  // The reason to end the search, including the timing of kernels for it; nothing if it can go on. The
+  // search gets only a part of the time, so that time is left for checks and for running whole models.
   std::optional<search::StopReason> ends_search() const;
   // True if nothing more may be done except writing the results so far: the time is over, or the call is
   // stopped.

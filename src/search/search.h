@@ -6,9 +6,9 @@
 // budget each (windows.h). Then states are expanded, cheapest first: each rewrite of a state makes a
 // neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice.
 //
-// A state that was reached without saving time is expanded in two parts. The first part has the rewrites that
-// its last step enabled or changed. The second part has the rewrites that could as well be done before that
-// step; it comes after all other states. A state that is better than all others starts a new descent.
+// A state that was reached without saving time is expanded in two parts. The first part has the rewrites
+// that its last step enabled or changed. The second part has the rewrites that could as well be done before
+// that step; it comes after all other states. A state that is better than all others starts a new descent.
 //
 // A search that a budget stops has followed the same sequence of states as a longer search. See
 // docs/search.md.
@@ -48,8 +48,8 @@ struct Options {
   // Limit on the growth of the bytes of constants (see ir::WorkGraph), as a fraction of the original's.
   double max_growth = 0.05;
   std::uint64_t max_growth_bytes = 0;  // or by so many bytes, if that is more
-  // Graphs costed beside max_states to find Outcome::bound; 0: none are, and there is no bound. With max_seconds
-  // the last tenth of it is kept for the bound.
+  // Graphs costed beside max_states to find Outcome::bound; 0: none are, and there is no bound. With
+  // max_seconds the last tenth of it is kept for the bound.
   std::uint64_t bound_states = 0;
   // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
   // operations is better.
@@ -101,9 +101,10 @@ struct Finalist {
   std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
 
-// What rewrites inside disjoint parts of the original can save at most. All graphs that rewrites inside a part
-// reach are visited, whatever they cost; the operations outside of the part stay. If the budget does not allow that, the part
-// is open, and its whole time counts as saved. Rewrites and kernels across parts are left out.
+// What rewrites inside disjoint parts of the original can save at most. All graphs that rewrites inside a
+// part reach are visited, whatever they cost; the operations outside of the part stay. If the budget does
+// not allow that, the part is open, and its whole time counts as saved. Rewrites and kernels across parts
+// are left out.
 struct LowerBound {
   Nanoseconds time{};  // of the original without these savings
   std::size_t parts = 0;

@@ -109,8 +109,8 @@ class Search {
   bool know(Candidate& candidate);
   const Candidates& candidates(ir::NodeId root);
   bool is_root(ir::NodeId id) const;
-  // Adds the state after a rewrite of the workspace's state. Clears `is_new` if the graph was visited before.
-  // Returns nothing if the constants exceed max_growth.
+  // Adds the state after a rewrite of the workspace's state. Clears `is_new` if the graph was visited
+  // before. Returns nothing if the constants exceed max_growth.
   std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, Visited& visited, bool& is_new);
   void push(StateId id, Part part) { queue_.push({id, part, states_[index_of(id)].time}); }
   // Moves to a state that was just made and replaces its predicted time by the time of the graph. False if
@@ -122,8 +122,8 @@ class Search {
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
   // merged operation is split again, and the results can no longer become one.
   StateId descend(StateId at);
-  // Takes the rewrite that saves most until there is none. After a step, examines only the operations that it
-  // affected.
+  // Takes the rewrite that saves most until there is none. After a step, examines only the operations that
+  // it affected.
   StateId descend_steepest(StateId at);
   // Bytes of constants that can be added to the graph of a state.
   std::int64_t room_after(StateId at) const;
@@ -153,10 +153,11 @@ class Search {
   };
   using Trace = std::vector<TraceStep>;
 
-  // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper one.
+  // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
+  // one.
   void search_windows();
-  // Searches for a graph that is cheaper than `base` by rewrites of the window's operations and of those that they make. If there is
-  // one, it is the new base, and the result is true.
+  // Searches for a graph that is cheaper than `base` by rewrites of the window's operations and of those
+  // that they make. If there is one, it is the new base, and the result is true.
   bool search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha);
   // False if the state could not be entered or not all of its rewrites were tried.
   bool expand_in(WindowRun& run, const Entry& entry);
@@ -178,7 +179,8 @@ class Search {
   // --- Result -------------------------------------------------------------------------------------------------------------------------
 
   void finish();
-  // Describes the cheapest states that save time and of which each avoids a rule of each state chosen before.
+  // Describes the cheapest states that save time and of which each avoids a rule of each state chosen
+  // before.
   void find_others();
   // The workspace's graph and the path to it.
   Finalist describe();

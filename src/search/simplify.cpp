@@ -149,8 +149,8 @@ class Simplifier {
     return true;
   }
 
-  // The values of the original graph that a rewrite replaces, directly or because an earlier rewrite made the
-  // replaced values.
+  // The values of the original graph that a rewrite replaces, directly or because an earlier rewrite made
+  // the replaced values.
   std::vector<ValueId> originals_of(std::span<const ir::Replacement> replacements) const {
     std::vector<ValueId> result;
     for (const auto& [from, to] : replacements) {

@@ -16,9 +16,9 @@ namespace xflow::search {
 
 // True if a rule is a clean-up. Operations on constants alone do not count, because they are computed before
 // the run. A rule whose target makes constants of its own is not a clean-up. An exact rule is a clean-up if
-// its target has fewer operations than its source. A rule of another float class must in addition remove only
-// pointwise operations and data movement: folding a scale into the weights of a convolution is a clean-up,
-// merging two convolutions is not.
+// its target has fewer operations than its source. A rule of another float class must in addition remove
+// only pointwise operations and data movement: folding a scale into the weights of a convolution is a
+// clean-up, merging two convolutions is not.
 bool is_clean_up(const rules::Rule& rule);
 
 struct SimplifyOptions {
@@ -34,8 +34,8 @@ struct SimplifyOptions {
 
 // Applies rewrites that leave fewer operations until there is none. Operations are visited in topological
 // order, and again after a change that their rewrites depend on. At each operation the first rewrite that
-// leaves fewer operations is applied. The result is a function of the arguments. Operations of the result are
-// added to `arena`; steps have no gain, and `after` is 0.
+// leaves fewer operations is applied. The result is a function of the arguments. Operations of the result
+// are added to `arena`; steps have no gain, and `after` is 0.
 Finalist simplify(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const SimplifyOptions& options);
 
 }  // namespace xflow::search

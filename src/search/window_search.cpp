@@ -13,8 +13,8 @@ using ir::NodeId;
 namespace {
 
 // One pass over the windows. `alpha` is a factor of options.alpha - 1: a later pass goes on through graphs
-// that cost more. A pass has about five times the states of the one before, so that windows in which a gain is
-// near are done before those that need many states.
+// that cost more. A pass has about five times the states of the one before, so that windows in which a gain
+// is near are done before those that need many states.
 struct Pass {
   std::size_t size;      // operations in a window
   std::uint64_t states;  // in a window

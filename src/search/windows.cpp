@@ -16,8 +16,8 @@ bool is_operation(const ir::WorkGraph& graph, NodeId id) {
   return graph.contains(id) && !node.is_constant && (node.kind == NodeKind::operation || node.kind == NodeKind::opaque);
 }
 
-// Whether operations that read the same value may be merged: inputs and weights, but not numbers and vectors,
-// which unrelated operations share.
+// Whether operations that read the same value may be merged: inputs and weights, but not numbers and
+// vectors, which unrelated operations share.
 bool connects(const ir::WorkGraph& graph, ValueId value) {
   const ir::Arena& arena = graph.arena();
   if (arena.is_absent(value) || is_operation(graph, value.node)) return false;

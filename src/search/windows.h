@@ -18,11 +18,12 @@ using Window = std::vector<ir::NodeId>;
 // as covered. Deterministic.
 std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size);
 
-// Parts of at most `size` operations that do not overlap and together are `within`, or all operations of the graph
-// if it is empty. They grow as windows do. Deterministic.
+// Parts of at most `size` operations that do not overlap and together are `within`, or all operations of the
+// graph if it is empty. They grow as windows do. Deterministic.
 std::vector<Window> parts_of(const ir::WorkGraph& graph, const Window& within, std::size_t size);
 
-// The operations that read a value of the window or make one that it reads, each once, without those of the window.
+// The operations that read a value of the window or make one that it reads, each once, without those of the
+// window.
 Window neighbours_of(const ir::WorkGraph& graph, const Window& window);
 
 // A hash of a window's structure: operators, attributes, types, how the operations are connected, and

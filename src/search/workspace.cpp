@@ -219,8 +219,8 @@ void Workspace::leave() {
   cost_->undo(step.cost);
 }
 
-// Caches the candidates of a state that is left, for when it is entered again. Drops those of the states left
-// longest ago.
+// Caches the candidates of a state that is left, for when it is entered again. Drops those of the states
+// left longest ago.
 void Workspace::keep(StateId state, Found found) {
   std::size_t count = 0;
   for (const auto& [root, found] : found) count += found->list.size();

@@ -1,9 +1,9 @@
 // The workspace of a search: one graph that changes in place, its cost, and the rewrites that it offers.
 //
-// A state of the search is a path of rewrites from the original graph. The workspace goes from state to state
-// by undoing and applying rewrites. Facts about a rewrite (its gain, whether it is possible) are cached with
-// the nodes they depend on: after another rewrite, only what depends on changed nodes is searched for and
-// costed again.
+// A state of the search is a path of rewrites from the original graph. The workspace goes from state to
+// state by undoing and applying rewrites. Facts about a rewrite (its gain, whether it is possible) are
+// cached with the nodes they depend on: after another rewrite, only what depends on changed nodes is
+// searched for and costed again.
 #pragma once
 
 #include <xflow/error.h>
@@ -85,12 +85,13 @@ class Workspace {
 
   const ir::WorkGraph& graph() const { return graph_; }
   cost::Ticks time() const { return time_of(graph_.operations()); }
-  // The time of the operations of the graph that are among `nodes`, and of what runs in one kernel with them.
+  // The time of the operations of the graph that are among `nodes`, and of what runs in one kernel with
+  // them.
   cost::Ticks time_of(std::span<const ir::NodeId> nodes) const;
   std::size_t depth() const { return steps_.size(); }
 
-  // Applies a rewrite; the graph is then that of `state`. Returns false and changes nothing if the rewrite is
-  // not possible.
+  // Applies a rewrite; the graph is then that of `state`. Returns false and changes nothing if the rewrite
+  // is not possible.
   bool enter(StateId state, const Candidate& candidate);
   // Undoes the last rewrite.
   void leave();
@@ -101,8 +102,9 @@ class Workspace {
   // that rewrite.
   const std::vector<ir::ValueId>& originals(std::size_t step) const { return steps_[step].originals; }
 
-  // The operations whose set of rewrites, or the effect of one of them, the last rewrite may have changed, in
-  // the order of the graph. New operations are among them. All nodes of the graph if no rewrite was applied.
+  // The operations whose set of rewrites, or the effect of one of them, the last rewrite may have changed,
+  // in the order of the graph. New operations are among them. All nodes of the graph if no rewrite was
+  // applied.
   std::vector<ir::NodeId> affected() const;
   // True if the rewrites at an operation are cached.
   bool has_candidates(ir::NodeId root) const { return candidates_[index_of(root)] != nullptr; }

@@ -1,5 +1,5 @@
-// Converts exceptions of the standard library to errors. No exception crosses the public interface, and users
-// do not see the texts of exceptions, except in bug reports.
+// Converts exceptions of the standard library to errors. No exception crosses the public interface, and
+// users do not see the texts of exceptions, except in bug reports.
 #pragma once
 
 #include <xflow/error.h>

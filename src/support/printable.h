@@ -7,8 +7,8 @@
 namespace xflow::onnx_io {
 
 // `text` on one line. Control characters of ASCII and Unicode, bidirectional formatting, line separators and
-// bytes that are not UTF-8 are written as C escapes (\n, \x1b, \u202e), so that a terminal neither obeys them
-// nor shows the rest differently.
+// bytes that are not UTF-8 are written as C escapes (\n, \x1b, \u202e), so that a terminal neither obeys
+// them nor shows the rest differently.
 std::string printable(std::string_view text);
 
 // The same for a text of several lines: newlines are kept.

@@ -218,8 +218,8 @@ bool Process::has_ended() const {
   return found != 0 || info.si_pid == id_;
 }
 
-// Kills the rest of the group. Returns the status of waitpid, or -1 if the host program has already collected
-// it.
+// Kills the rest of the group. Returns the status of waitpid, or -1 if the host program has already
+// collected it.
 int Process::reap() {
   end_guard();
   if (id_ == 0) return -1;

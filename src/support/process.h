@@ -24,20 +24,20 @@ class Process final : public Channel {
   // Starts a shell command in its own process group. The group is killed when the calling process ends for
   // whatever reason. Errors: io, with the reason given by the operating system.
   static Result<std::unique_ptr<Process>> start(const std::string& command);
-  // Closes the child's input, which should end the child. Kills the group after two seconds, or at once if an
-  // error occurred before.
+  // Closes the child's input, which should end the child. Kills the group after two seconds, or at once if
+  // an error occurred before.
   ~Process() override;
 
   // Transfers all bytes within `seconds`. Errors: io, "it ended with exit status 1: MESSAGE" with the last
-  // line that the child wrote to its standard error; limit, "it did not answer within 60 s". The process must
-  // not be used after an error.
+  // line that the child wrote to its standard error; limit, "it did not answer within 60 s". The process
+  // must not be used after an error.
   Result<void> write(std::string_view bytes, double seconds) override;
   Result<void> read(std::span<char> bytes, double seconds) override;
   // `stop` is called ten times a second while waiting for the child. If it returns true, waiting ends with
   // Error::limit, "waiting for it was stopped". Null: never.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
-  // `hurry` is called likewise. Once it returns true, the child has `seconds` for the current transfer and for
-  // each later one, if that is less than what the caller gives it. Null: never.
+  // `hurry` is called likewise. Once it returns true, the child has `seconds` for the current transfer and
+  // for each later one, if that is less than what the caller gives it. Null: never.
   void hurry_when(std::function<bool()> hurry, double seconds) {
     hurry_ = std::move(hurry);
     hurried_seconds_ = seconds;

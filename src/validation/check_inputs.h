@@ -34,16 +34,17 @@ struct SeededValues {
 // without values (a sequence, a 4-bit type).
 Result<InputSet> seeded_inputs(const ir::Arena& arena, std::span<const NamedInput> inputs, const Sizes& sizes, const SeededValues& values);
 
-// Changes each finite element of a floating tensor up or down, as a seeded coin decides, by about eight units
-// in the last place. Tensors of other types are returned unchanged. The change is eight units, not one, so
-// that some elements cross a step of an output that is a step function. Errors: those of eval::doubles.
+// Changes each finite element of a floating tensor up or down, as a seeded coin decides, by about eight
+// units in the last place. Tensors of other types are returned unchanged. The change is eight units, not
+// one, so that some elements cross a step of an output that is a step function. Errors: those of
+// eval::doubles.
 Result<eval::Tensor> perturbed(const eval::Tensor& tensor, std::uint64_t seed);
 
 // Reads the sets of inputs in the files, in the order of `paths`.
 // - .npz file: arrays `NAME` or `in__NAME` form the first set, `in2__NAME`, `in3__NAME`, ... one further set
 //   each. Arrays `out__NAME`, `out2__NAME`, ... are results of another program and are ignored.
-// - Folder: its .pb files form one set, ordered by the numbers in their names. A folder without .pb files but
-//   with folders test_data_set_N has one set per such folder.
+// - Folder: its .pb files form one set, ordered by the numbers in their names. A folder without .pb files
+//   but with folders test_data_set_N has one set per such folder.
 // - Other .pb files (one TensorProto each) form one set together.
 // A .pb file holds the input whose name its tensor has. A tensor without such a name belongs to the input in
 // `names` at the index that the file name gives (input_1.pb). Errors: unreadable for a file or a tensor that

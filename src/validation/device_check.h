@@ -21,8 +21,8 @@ struct SampleGraph {
   ir::Graph graph;
   eval::Bindings inputs;
 };
-// Builds sample graphs in an empty arena: convolutions, attention in single and half precision, and operators
-// that move data. The graphs are the same in every run.
+// Builds sample graphs in an empty arena: convolutions, attention in single and half precision, and
+// operators that move data. The graphs are the same in every run.
 Result<std::vector<SampleGraph>> sample_graphs(ir::Arena& arena);
 
 // Runs a plan and returns its outputs.

@@ -119,8 +119,8 @@ class Judge {
     return fail(ErrorCode::limit, fmt::format("its inputs and outputs take {:.0f} MiB, more than may be used", values / (1 << 20)));
   }
 
-  // Bytes of the inputs while they are drawn, or of the outputs while they are compared: all of them, and one
-  // of them in double.
+  // Bytes of the inputs while they are drawn, or of the outputs while they are compared: all of them, and
+  // one of them in double.
   double bytes_of_values(const Choice& choice) const {
     constexpr double kInDouble = 3 * sizeof(double);
     constexpr double kRuns = 4;  // original twice, candidate, original on perturbed inputs

@@ -30,13 +30,13 @@ constexpr std::size_t kFinalists = 3;
 // Selects which elements grow and which shrink (see perturbed).
 constexpr std::uint64_t kPerturbationSeed = 1;
 
-// Runs the gate on a candidate and fills in the report. Seconds that the report already has count against the
-// budget. `sizes`: the names of the choices of sizes in the report.
+// Runs the gate on a candidate and fills in the report. Seconds that the report already has count against
+// the budget. `sizes`: the names of the choices of sizes in the report.
 Acceptance judge(cost::Executor& executor, cost::ProgramId original, cost::ProgramId candidate, std::span<const std::string> sizes,
                  const OptimizeOptions& options, const RunLimits& limits, const std::function<void()>& progress, GateReport& report);
 
-// Adds the outcome of a trial to the report. The trial compared the result with the shapes of `values` values
-// declared against the result without these declarations.
+// Adds the outcome of a trial to the report. The trial compared the result with the shapes of `values`
+// values declared against the result without these declarations.
 void list_declared(const GateReport& trial, std::size_t values, const Acceptance& acceptance, GateReport& report);
 
 // The inputs of one run: those of a choice of sizes, optionally perturbed by a rounding error.
@@ -47,9 +47,9 @@ struct RunChoice {
 
 // Compares the outputs of both programs at each choice of sizes. An output may differ by a share of its
 // largest magnitude, by a multiple of the difference between two runs of the original, or by a multiple of
-// the difference between the original on its inputs and on perturbed inputs. `outputs` returns the outputs of
-// one run, always the same number in the same order. `name_of` returns the name of an output and is called
-// only after a run.
+// the difference between the original on its inputs and on perturbed inputs. `outputs` returns the outputs
+// of one run, always the same number in the same order. `name_of` returns the name of an output and is
+// called only after a run.
 Acceptance compare_outputs(const std::function<Result<std::vector<eval::Tensor>>(cost::ProgramId, RunChoice)>& outputs,
                            const std::function<std::string(std::size_t)>& name_of, cost::ProgramId original, cost::ProgramId candidate,
                            std::span<const std::string> sizes);

@@ -1,9 +1,9 @@
 // The gate: decides whether a candidate is faster than the original. Both run end to end on one device in
 // alternating pairs.
 //
-// Only candidates that pass the gate are shipped. Each pair has one sample of each program in a random order.
-// A sign test compares the pairs, so nothing is assumed about the noise. A machine that slows down or speeds
-// up affects both samples of a pair. See docs/cost.md.
+// Only candidates that pass the gate are shipped. Each pair has one sample of each program in a random
+// order. A sign test compares the pairs, so nothing is assumed about the noise. A machine that slows down or
+// speeds up affects both samples of a pair. See docs/cost.md.
 #pragma once
 
 #include <xflow/report.h>
@@ -86,8 +86,8 @@ struct GateResult {
   double seconds = 0;
 };
 
-// Compares `candidate` with `original` at sizes 0 to `choices` - 1. Each choice may use an equal share of the
-// time that is left.
+// Compares `candidate` with `original` at sizes 0 to `choices` - 1. Each choice may use an equal share of
+// the time that is left.
 GateResult gate(Executor& executor, ProgramId original, ProgramId candidate, std::size_t choices, const GateOptions& options = {});
 
 }  // namespace xflow::cost

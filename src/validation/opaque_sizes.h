@@ -24,8 +24,8 @@ class OpaqueSizes {
   using Run = std::function<std::vector<std::vector<std::int64_t>>(const SizeMap& inputs, std::span<const std::string_view> names)>;
 
   // The arguments must outlive this object. `run`, unless null, is called once for every choice of sizes at
-  // which inference leaves sizes open. `stop` is called at every opaque node; true leaves the remaining sizes
-  // open.
+  // which inference leaves sizes open. `stop` is called at every opaque node; true leaves the remaining
+  // sizes open.
   OpaqueSizes(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena, Run run = {},
               std::function<bool()> stop = {})
       : document_(document), model_(model), arena_(arena), inference_(document, arena), run_(std::move(run)), stop_(std::move(stop)) {}

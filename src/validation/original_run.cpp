@@ -8,7 +8,8 @@ namespace {
 
 using ir::ValueId;
 
-// Returns the values that must be computed to get the wanted ones from the given ones, operands before users.
+// Returns the values that must be computed to get the wanted ones from the given ones, operands before
+// users.
 std::vector<ValueId> needed(const ir::Arena& arena, std::span<const ValueId> wanted, const eval::SampledBindings& given) {
   std::vector<ValueId> order;
   std::unordered_set<ValueId> seen;

@@ -63,8 +63,8 @@ class Checker {
   }
 
  private:
-  // A second choice that the model refuses (it may need a multiple of 32) is no error, since the first choice
-  // ran. It is reported as skipped.
+  // A second choice that the model refuses (it may need a multiple of 32) is no error, since the first
+  // choice ran. It is reported as skipped.
   Result<void> run_at_second_sizes(const SizeMap& first) {
     if (check_.options.stop && check_.options.stop()) return fail(ErrorCode::limit, "evaluation was stopped");
     const auto changed = [&](std::int64_t one, const auto& other) {

@@ -50,8 +50,8 @@ struct CheckedRegions {
 // computed from the same values in double and in float. A value that can be evaluated at no choice of sizes
 // does not agree.
 //
-// Values that exceed RunBounds are computed and compared at a sample of their elements. The sample depends on
-// sizes and max_bytes alone.
+// Values that exceed RunBounds are computed and compared at a sample of their elements. The sample depends
+// on sizes and max_bytes alone.
 Result<CheckedRegions> check_regions(const RegionCheck& check);
 
 }  // namespace xflow::api

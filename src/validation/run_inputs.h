@@ -33,10 +33,11 @@ struct RunInputs {
   Result<InputSet> values(const ir::Arena& arena, std::span<const NamedInput> wanted, std::size_t choice, const Sizes& sizes) const;
 };
 
-// Returns the inputs that the options name: the shapes, or the sets of inputs in the files with their shapes.
-// `required` are the inputs without defaults. The graph is checked to accept every set, and every choice of
-// shapes but the first. Errors: invalid_argument for shapes together with files; those of read_inputs;
-// unreadable for a set that lacks an input or has a tensor of another type; those of choose_fitting_sizes.
+// Returns the inputs that the options name: the shapes, or the sets of inputs in the files with their
+// shapes. `required` are the inputs without defaults. The graph is checked to accept every set, and every
+// choice of shapes but the first. Errors: invalid_argument for shapes together with files; those of
+// read_inputs; unreadable for a set that lacks an input or has a tensor of another type; those of
+// choose_fitting_sizes.
 Result<RunInputs> run_inputs(ir::Arena& arena, const ir::Graph& graph, std::span<const NamedInput> inputs,
                              std::span<const NamedInput> required, const OptimizeOptions& options, InnerSizes inner = {});
 

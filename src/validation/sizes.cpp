@@ -165,8 +165,8 @@ std::vector<ir::SymbolId> unknown_sizes(const ir::Arena& arena, ir::ValueId valu
   return unknown;
 }
 
-// Returns the size to assume for the unknown dimensions of a value: 128, or less if the value would have more
-// than kMostAssumed elements.
+// Returns the size to assume for the unknown dimensions of a value: 128, or less if the value would have
+// more than kMostAssumed elements.
 std::int64_t assumed_size(const ir::Arena& arena, ir::ValueId value, const SizeMap& sizes) {
   const auto elements = [&](std::int64_t open) {
     double count = 1;

@@ -62,8 +62,8 @@ Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> i
 Result<void> take_sizes(ir::Arena& arena, const ir::Graph& graph, const SizeMap& sizes);
 
 // Like take_sizes, but first sets a size that is not in `fixed` and must equal another expression to the
-// value of that expression (the size of a mask is the sum of the past and the present size). Adds the changed
-// sizes to `adjusted`. Error::unsupported if adjusting does not help.
+// value of that expression (the size of a mask is the sum of the past and the present size). Adds the
+// changed sizes to `adjusted`. Error::unsupported if adjusting does not help.
 Result<void> adjust_sizes(ir::Arena& arena, const ir::Graph& graph, const std::unordered_set<ir::SymbolId>& fixed, SizeMap& sizes,
                           std::unordered_set<ir::SymbolId>* adjusted = nullptr);
 

@@ -17,8 +17,8 @@ class Deadline {
   Deadline() = default;  // no limit
   explicit Deadline(Moment moment) : moment_(moment) {}
   // `stop` is called at each check. If it returns true, the deadline is over before `moment`, too.
-  // `interrupts`: also a running query of Z3. Such queries run in another thread, whose processor time is not
-  // part of the time of a decision.
+  // `interrupts`: also a running query of Z3. Such queries run in another thread, whose processor time is
+  // not part of the time of a decision.
   Deadline(Moment moment, std::function<bool()> stop, bool interrupts = true)
       : moment_(moment), stop_(std::make_shared<Stop>(std::move(stop), interrupts)) {}
 

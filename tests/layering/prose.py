@@ -1,7 +1,7 @@
 """Fails on lines of prose of 110 characters or more: prose.py [--fix] [FILE...].
 
-Prose is the text of all *.md files, and the whole-line comments in include/, src/ and substitutions/*.rules. Not prose are
-tables, code, separators, lines that align their text with several spaces, and lines that cannot be broken because one link,
+Prose is the text of all *.md files, and the whole-line comments in include/ and src/. Comments of rules are not: their first
+line describes a rule in a list. Not prose are tables, code, separators, lines that align their text with several spaces, and lines that cannot be broken because one link,
 URL or code span is too long. `--fix` re-wraps the paragraphs that have such a line, of FILE... or of all files.
 """
 
@@ -12,7 +12,7 @@ import sys
 
 WIDTH = 109
 CODE = (".h", ".cpp", ".cu", ".cuh", ".def", ".inc")
-SCRIPTS = (".py", ".sh", ".cmake", ".rules")
+SCRIPTS = (".py", ".sh", ".cmake")
 
 FENCE = re.compile(r"\s*(```|~~~)")
 BULLET = re.compile(r"(\s*)([-*+]|\d+[.)])(\s+)(?=\S)")
@@ -200,9 +200,7 @@ def fixed(name, text):
 def has_prose(name):
     if name.endswith(".md"):
         return True
-    if name.startswith(("include/", "src/")):
-        return name.endswith(CODE + SCRIPTS) or name.endswith("CMakeLists.txt")
-    return name.startswith("substitutions/") and name.endswith(".rules")
+    return name.startswith(("include/", "src/")) and (name.endswith(CODE + SCRIPTS) or name.endswith("CMakeLists.txt"))
 
 
 def files_of_tree(root):
@@ -247,7 +245,6 @@ SELF_TEST = [  # Name, text, and the text that --fix makes; None: it stays as it
     ("src/a.h", f"// - {WORDS}\n//   end\n// - next\n", f"// - {WORDS[:-6]}\n//   word end\n// - next\n"),
     ("src/a.h", f"// y = x + 1\n// {WORDS}end\n", f"// y = x + 1\n// {WORDS[:-6]}\n// word end\n"),
     ("src/a.h", f"// {WORDS}\n  // other\n", f"// {WORDS[:-6]}\n// word\n  // other\n"),
-    ("substitutions/a.rules", f"# {WORDS}end\n#   x = y\n", f"# {WORDS[:-6]}\n# word end\n#   x = y\n"),
 ]
 
 

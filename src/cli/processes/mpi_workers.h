@@ -1,5 +1,5 @@
-// The processes of `mpirun -n N xflow ...` as workers. The MPI code is a library of its own, so that only the
-// program links to MPI.
+// The processes of `mpirun -n N xflow ...` as workers. The MPI code is a library of its own, so that only
+// the program links to MPI.
 #pragma once
 
 #include <xflow/error.h>

@@ -37,7 +37,8 @@ namespace {
 
 using ir::DataType;
 
-// Elementary functions of float. ------------------------------------------------------------------------------------------------
+// Elementary functions of
+// float. ------------------------------------------------------------------------------------------------
 
 // exp x = 2^n exp r, |r| <= log(2)/2 (the polynomial of Cephes expf).
 XFLOW_INLINE float exponential(float x) {

@@ -257,7 +257,8 @@ class CopyLoop final : public LoopKernel {
     return {};
   }
 
-  // [N, C, H, W] as [N, b, b, C', H, W] (or [N, C', b, b, H, W] for order column-row-depth) <-> [N, C', H, b, W, b].
+  // [N, C, H, W] as [N, b, b, C', H, W] (or [N, C', b, b, H, W] for order column-row-depth) <->
+  // [N, C', H, b, W, b].
   void add_space_copy(std::int64_t block, bool to_space, bool depth_first) {
     const Tensor& deep = to_space ? operands_[0] : results_[0];
     const Tensor& wide = to_space ? results_[0] : operands_[0];

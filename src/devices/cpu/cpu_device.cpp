@@ -70,8 +70,8 @@ class Device final : public CpuDevice {
     const ir::DataType type = spec.results[0].data_type;
     const bool single = type == ir::DataType::float32 || type == ir::DataType::float16;
     if (is_pointwise(spec)) {
-      // Only oneDNN handles blocked layouts. It needs two eltwise steps for a hard sigmoid, and does not keep
-      // the padding of blocks at 0.
+      // Only oneDNN handles blocked layouts. It needs two eltwise steps for a hard sigmoid, and does not
+      // keep the padding of blocks at 0.
       return !blocked || (library_steps(spec) && single && fills_blocks(spec, layout) && !spec.is(ops::Op::HardSigmoid));
     }
     if (spec.is(ops::KernelFamily::pooling)) return has_layouts(spec.operands[0]) && (single || type == ir::DataType::bfloat16);
@@ -329,8 +329,8 @@ class Device final : public CpuDevice {
   }
 
   // The additional time of a oneDNN launch whose code and description have been evicted from the nearest
-  // caches by the rest of the graph. It is the difference per launch between different small convolutions run
-  // one after the other behind a walk through kOtherBytes of memory, and each convolution timed alone.
+  // caches by the rest of the graph. It is the difference per launch between different small convolutions
+  // run one after the other behind a walk through kOtherBytes of memory, and each convolution timed alone.
   Nanoseconds time_between_others() {
     if (options_.cache_footprint == 0) return {};
     if (!between_others_) {
@@ -378,8 +378,8 @@ class Device final : public CpuDevice {
 
   static bool is_reference(const CpuKernel& kernel) { return kernel.implementation().find("ref") != std::string_view::npos; }
 
-  // Repeats the timing, kAttempts times at most, while the calibration kernel shows interference. The attempt
-  // with the fastest calibration time counts.
+  // Repeats the timing, kAttempts times at most, while the calibration kernel shows interference. The
+  // attempt with the fastest calibration time counts.
   std::vector<KernelCost> time_quietly(std::span<const std::unique_ptr<CpuKernel>> kernels, const ops::KernelSpec& spec) {
     TimingOptions timing = options_.timing;
     timing.stop = stop_;

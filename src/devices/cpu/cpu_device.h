@@ -37,7 +37,8 @@ class CpuDevice : public Device {
   std::shared_ptr<GraphRunner> graph_runner() override;
 };
 
-// Opens the device. Error::unsupported if oneDNN cannot be set up; invalid_argument for less than one thread.
+// Opens the device. Error::unsupported if oneDNN cannot be set up; invalid_argument for less than one
+// thread.
 Result<std::unique_ptr<CpuDevice>> open_cpu_device(const CpuOptions& options = {});
 
 }  // namespace xflow::cost::cpu

@@ -57,8 +57,8 @@ class CpuKernel {
   virtual Result<void> write_constant(std::size_t operand, const ir::Constant& constant);
 
   // Sets a function that long-running loops call from time to time within a launch. If it returns true, the
-  // launch ends and the results are undefined. `stop` must outlive the kernel. Kernels of a library cannot be
-  // stopped.
+  // launch ends and the results are undefined. `stop` must outlive the kernel. Kernels of a library cannot
+  // be stopped.
   virtual void stop_when(const std::function<bool()>& /*stop*/) {}
   virtual bool was_stopped() const { return false; }  // by `stop`, in the last launch
 

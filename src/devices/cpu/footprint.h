@@ -9,12 +9,13 @@
 
 namespace xflow::cost::cpu {
 
-// Bytes that a run of the graph accesses between two launches of the same kernel: its constants, the operands
-// and results of its largest operation, and 16 KiB of code and description for each different kernel.
-// Operations of unknown size count 0.
+// Bytes that a run of the graph accesses between two launches of the same kernel: its constants, the
+// operands and results of its largest operation, and 16 KiB of code and description for each different
+// kernel. Operations of unknown size count 0.
 std::size_t bytes_of_run(const ir::Arena& arena, const ir::Graph& graph, const ir::Symbols::Valuation& sizes);
 
-// The values that CpuOptions::cache_footprint may take. Kernels are timed once per value, not once per graph.
+// The values that CpuOptions::cache_footprint may take. Kernels are timed once per value, not once per
+// graph.
 inline constexpr std::array<std::size_t, 4> kCacheFootprints = {0, std::size_t{4} << 20U, std::size_t{16} << 20U, std::size_t{64} << 20U};
 
 std::string caches_name(std::size_t footprint);  // the name of an element of kCacheFootprints: "warm", "16MiB"

@@ -111,8 +111,8 @@ class IndexLoop : public LoopKernel {
     return reinterpret_cast<T*>(results_[0].bytes.get());
   }
 
-  // Fills `operand` with indices; index k is below the element of `extents` at k modulo their number. Spreads them
-  // so that a launch does not read the same row again and again.
+  // Fills `operand` with indices; index k is below the element of `extents` at k modulo their number.
+  // Spreads them so that a launch does not read the same row again and again.
   void spread_indices(std::size_t operand, const Dims& extents) {
     const std::size_t n = operands_[operand].elements();
     for (std::size_t k = 0; k < n; ++k) {

@@ -34,8 +34,8 @@ class Program final : public GraphProgram {
  public:
   // Builds the kernels that `costs` timed for the kernel cover of a graph in `arena` at `sizes`. If the
   // device has several implementations of a kernel, a short measurement chooses the fastest. Errors: limit
-  // for more than most_bytes; unsupported if a timed kernel cannot be built; limit if a run takes longer than
-  // the time that is left; those of reading constants.
+  // for more than most_bytes; unsupported if a timed kernel cannot be built; limit if a run takes longer
+  // than the time that is left; those of reading constants.
   static Result<Program> build(CpuDevice& device, ir::Arena& arena, const ir::Graph& graph, CostModel& costs,
                                const ir::Symbols::Valuation& sizes, const ProgramOptions& options = {});
 

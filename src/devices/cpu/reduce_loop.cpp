@@ -200,8 +200,8 @@ class ReduceLoop final : public LoopKernel {
 };
 
 // Normalisation over the last dimensions of a row-major tensor, row by row: (x - mean) / sqrt(variance +
-// epsilon) * scale + shift, or without mean x / sqrt(mean of squares + epsilon) * scale. Scale and shift vary
-// along the row, or are one number per row (instance normalisation).
+// epsilon) * scale + shift, or without mean x / sqrt(mean of squares + epsilon) * scale. Scale and shift
+// vary along the row, or are one number per row (instance normalisation).
 class NormalizationLoop final : public LoopKernel {
  public:
   NormalizationLoop() : LoopKernel(Layout::plain) {}

@@ -44,8 +44,9 @@ using ClockReader = std::function<Clocks()>;
 std::vector<KernelCost> time_interleaved(std::span<const std::function<void()>> functions, const TimingOptions& options, bool thread_time,
                                          const ClockReader& read = now);
 
-// The current speed of this CPU: the time of a calibration kernel, fixed arithmetic of some ten microseconds,
-// the minimum of three runs. The time rises while other processes share the core or its clock is low.
+// The current speed of this CPU: the time of a calibration kernel, fixed arithmetic of some ten
+// microseconds, the minimum of three runs. The time rises while other processes share the core or its clock
+// is low.
 Nanoseconds calibration_time(bool thread_time);
 // Names the calibration kernel and its compiler. Equal texts imply equal times on equal machines.
 std::string calibration_name();

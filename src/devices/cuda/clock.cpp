@@ -6,8 +6,8 @@
 namespace xflow::cost::cuda {
 namespace {
 
-// The parts of NVML's interface that are used, because not every toolkit has its header: result 0 is success,
-// a device is an opaque handle, and the clock of the processors ("SM") has number 1.
+// The parts of NVML's interface that are used, because not every toolkit has its header: result 0 is
+// success, a device is an opaque handle, and the clock of the processors ("SM") has number 1.
 using Initialise = int();
 using Find = int(const char* bus, void** device);
 using Read = int(void* device, int clock, unsigned* megahertz);

@@ -8,8 +8,8 @@ namespace xflow::cost::cuda {
 
 class Clock {
  public:
-  // Opens the device at a PCI bus id in the form of the driver, "0000:1b:00.0". nullptr if NVML is missing or
-  // does not know the device.
+  // Opens the device at a PCI bus id in the form of the driver, "0000:1b:00.0". nullptr if NVML is missing
+  // or does not know the device.
   static std::unique_ptr<Clock> open(const std::string& bus);
   Clock() = default;
   virtual ~Clock() = default;

@@ -123,8 +123,8 @@ struct Compiler {
 
 // The paths to try for a library, in this order: the folders of XFLOW_CUDA_FOLDERS (separated by ":"), the
 // system's search path, and the folders of the toolkit (CUDA_HOME, CUDA_PATH, /usr/local/cuda) and of the
-// Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX, in ~/.local, in /usr/local and where this library
-// itself is installed.
+// Python packages nvidia-* in VIRTUAL_ENV, in CONDA_PREFIX, in ~/.local, in /usr/local and where this
+// library itself is installed.
 std::vector<std::string> places_of(const std::string& name);
 
 }  // namespace xflow::cost::cuda

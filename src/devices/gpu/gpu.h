@@ -55,8 +55,8 @@ class Recorded {
   Recorded& operator=(const Recorded&) = delete;
 };
 
-// Used by one thread at a time. Errors of the device: unsupported if another kernel may work, limit if memory
-// is exhausted, io if the device is lost.
+// Used by one thread at a time. Errors of the device: unsupported if another kernel may work, limit if
+// memory is exhausted, io if the device is lost.
 class Gpu {
  public:
   Gpu() = default;

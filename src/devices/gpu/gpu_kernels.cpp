@@ -127,7 +127,8 @@ std::optional<Product> product_of(const KernelSpec& spec) {
     product.m *= product.batch;
     product.batch = 1;
   } else {
-    // Each operand must have one matrix per result or one for all: partial broadcasting has no single stride.
+    // Each operand must have one matrix per result or one for all: partial broadcasting has no single
+    // stride.
     if ((lefts != 1 && lefts != product.batch) || (rights != 1 && rights != product.batch)) return std::nullopt;
     product.left_stride = lefts == 1 ? 0 : product.m * product.k;
     product.right_stride = rights == 1 ? 0 : product.k * product.n;

@@ -31,8 +31,8 @@ bool is_of_cudnn(Activation activation);
 bool is_of_cublaslt(Activation activation);
 
 // A batch of row-major matrix products: result[b] = activation(left[b] * right[b] + residual[b] + bias).
-// cublasLtMatmul computes it. Its matrices are column-major, so left and right as well as m and n are swapped
-// there.
+// cublasLtMatmul computes it. Its matrices are column-major, so left and right as well as m and n are
+// swapped there.
 struct Product {
   ir::DataType type{};  // of all tensors; products of half precision are summed in float
   std::int64_t m = 0;   // rows of left and of the result
@@ -78,8 +78,8 @@ struct Strided {
   friend bool operator==(const Strided&, const Strided&) = default;
 };
 
-// result = softmax(query key^T * scale + mask) value, with the softmax along the columns. Operands 0 to 3 are
-// query, key, value and mask. cuDNN graphs compute it.
+// result = softmax(query key^T * scale + mask) value, with the softmax along the columns. Operands 0 to 3
+// are query, key, value and mask. cuDNN graphs compute it.
 struct Attention {
   ir::DataType type{};  // half precision; sums and the softmax are computed in float
   Strided query;        // rows x depth

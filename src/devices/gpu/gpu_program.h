@@ -1,4 +1,5 @@
-// Runs a whole graph on a GPU: the kernels of its kernel cover on one block of memory, recorded as one graph.
+// Runs a whole graph on a GPU: the kernels of its kernel cover on one block of memory, recorded as one
+// graph.
 #pragma once
 
 #include <xflow/error.h>
@@ -20,9 +21,9 @@ namespace xflow::cost::gpu {
 // Used by one thread; the device must outlive it.
 class GpuProgram final : public GraphProgram {
  public:
-  // Builds the program from a plan of a graph in `arena`, made at `sizes` from a kernel cover by this device.
-  // Errors: limit if the device has too little memory, unsupported if a timed kernel cannot be built, those
-  // of reading constants.
+  // Builds the program from a plan of a graph in `arena`, made at `sizes` from a kernel cover by this
+  // device. Errors: limit if the device has too little memory, unsupported if a timed kernel cannot be
+  // built, those of reading constants.
   static Result<GpuProgram> build(GpuDevice& device, ir::Arena& arena, Plan plan, const ir::Symbols::Valuation& sizes);
 
   const Plan& plan() const override { return plan_; }

@@ -33,8 +33,8 @@ std::uint64_t elements(const ops::TensorSpec& tensor) {
   return count;
 }
 
-// Small tensors are cheaper to copy than to pass as inputs and outputs, so they come from one split and go to
-// one concat.
+// Small tensors are cheaper to copy than to pass as inputs and outputs, so they come from one split and go
+// to one concat.
 bool is_small(const ops::TensorSpec& tensor) {
   constexpr std::uint64_t kSmall = 4096;
   return !tensor.dims.empty() && elements(tensor) <= kSmall && elements(tensor) > 0;
@@ -62,8 +62,8 @@ std::optional<std::size_t> chained_operand(const ops::KernelSpec& spec) {
   return std::nullopt;
 }
 
-// Values for which no operator leaves the range of its type: floating-point values in [1/2, 3/2), integers 0,
-// which may be indices, or 1 in pointwise kernels, which may divide by them.
+// Values for which no operator leaves the range of its type: floating-point values in [1/2, 3/2), integers
+// 0, which may be indices, or 1 in pointwise kernels, which may divide by them.
 class Values {
  public:
   explicit Values(const ops::KernelSpec& spec) : whole_(is_pointwise(spec) ? 1 : 0) {}
@@ -228,8 +228,8 @@ class Builder {
   }
 
   // An operand in the layout that it would have in a model: the result of a convolution with one input
-  // channel. Operands with few channels are images, which are model inputs. A runtime with its own layout may
-  // use it for any number of channels that come out of a convolution, and for some tensors that do not.
+  // channel. Operands with few channels are images, which are model inputs. A runtime with its own layout
+  // may use it for any number of channels that come out of a convolution, and for some tensors that do not.
   Result<ValueId> out_of_convolution(const ops::TensorSpec& tensor) {
     constexpr std::int64_t kMostOfAnImage = 4;
     if (tensor.constant || tensor.dims[1] <= kMostOfAnImage) return operand(tensor);

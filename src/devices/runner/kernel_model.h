@@ -11,7 +11,8 @@
 
 namespace xflow::cost::runner {
 
-// The arrangement of several launches of a kernel in one model. It keeps a runtime from merging two launches.
+// The arrangement of several launches of a kernel in one model. It keeps a runtime from merging two
+// launches.
 enum class Arrangement : std::uint8_t {
   chain,    // each launch reads the result of the one before
   weights,  // all launches read the same values, each with its own constants

@@ -23,8 +23,8 @@ inline constexpr std::size_t kHeaderSize = 16;
 inline constexpr std::uint64_t kMostText = 64ULL << 20U;     // maximum size of the text, in bytes
 inline constexpr std::uint64_t kMostPayload = 16ULL << 30U;  // maximum size of the payload, in bytes
 
-// The 16-byte header of a message: "xfl1", the length of the text (4 bytes, little endian) and of the payload
-// (8 bytes, little endian).
+// The 16-byte header of a message: "xfl1", the length of the text (4 bytes, little endian) and of the
+// payload (8 bytes, little endian).
 std::string header(std::uint64_t text, std::uint64_t payload);
 
 // Sends a message. The parts of `payload` are not copied.

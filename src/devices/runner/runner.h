@@ -40,8 +40,8 @@ struct RunnerOptions {
 // is_running() is false, and a new runner must be started.
 class Runner {
  public:
-  // Starts a runner. Errors: io (it cannot be started, or it ended), limit (no answer), unreadable (an answer
-  // that violates the protocol).
+  // Starts a runner. Errors: io (it cannot be started, or it ended), limit (no answer), unreadable (an
+  // answer that violates the protocol).
   static Result<std::unique_ptr<Runner>> start(const RunnerOptions& options);
   // Uses a runner that was already started; `options.command` names it in errors.
   static Result<std::unique_ptr<Runner>> over(std::unique_ptr<Channel> channel, const RunnerOptions& options);

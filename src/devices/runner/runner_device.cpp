@@ -184,8 +184,8 @@ double RunnerDevice::Overhead::of(const ModelExtras& extras) const {
          times(gathered, extras.gathered);
 }
 
-// Loads the calibration kernel, a model of small kernels. Its time rises while other processes share the core
-// or its clock is low.
+// Loads the calibration kernel, a model of small kernels. Its time rises while other processes share the
+// core or its clock is low.
 Result<void> RunnerDevice::load_calibration() {
   const ops::TensorSpec some{ir::DataType::float32, {4096}, false};
   XFLOW_TRY(const TimedModel calibration, kernel_model(ops::pointwise_spec(ops::Op::Sigmoid, {some}, some), 16, 16, Arrangement::chain));
@@ -260,8 +260,8 @@ Result<RunnerDevice::Pair> RunnerDevice::time(const TimedModel& few, const Timed
   pair.more = Nanoseconds(quiet.more);
   pair.spread = Nanoseconds(quiet.spread);
   pair.calibration = Nanoseconds(quiet.calibration);
-  // The fastest calibration time is taken over the kept half of the rounds: the fastest single run would show
-  // interference on every machine.
+  // The fastest calibration time is taken over the kept half of the rounds: the fastest single run would
+  // show interference on every machine.
   know_fastest_calibration(pair.calibration);
   return pair;
 }

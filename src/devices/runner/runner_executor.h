@@ -10,8 +10,8 @@
 
 namespace xflow::cost::runner {
 
-// Starts a runner on demand, and a new one after one has ended; models are then loaded again. If a model ends
-// its runner, only its own run fails.
+// Starts a runner on demand, and a new one after one has ended; models are then loaded again. If a model
+// ends its runner, only its own run fails.
 class RunnerExecutor final : public ModelExecutor {
  public:
   // Errors: see Runner::start.

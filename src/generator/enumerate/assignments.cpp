@@ -7,8 +7,8 @@
 
 #include "src/ops/expr.h"
 
-// The loops over assignments are written for the compiler's vectoriser, with clones for processors with wider
-// vectors.
+// The loops over assignments are written for the compiler's vectoriser, with clones for processors with
+// wider vectors.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define XFLOW_VECTORS __attribute__((target_clones("arch=x86-64-v4", "avx2", "default"), optimize("O3")))
 #else

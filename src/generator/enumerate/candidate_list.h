@@ -19,9 +19,9 @@ class CandidateList {
 
   // Adds a candidate, directed towards the cheaper side.
   void add(RuleCandidate candidate);
-  // Sorts by the number of operators, then of outputs. Among candidates of equal numbers, those that read the
-  // fewest inputs repeatedly come first, then those with the most inputs, which are the most general, then
-  // those of least cost, then those with the fewest constants.
+  // Sorts by the number of operators, then of outputs. Among candidates of equal numbers, those that read
+  // the fewest inputs repeatedly come first, then those with the most inputs, which are the most general,
+  // then those of least cost, then those with the fewest constants.
   void sort();
   std::size_t size() const { return packed_.size(); }
   RuleCandidate operator[](std::size_t k) const;

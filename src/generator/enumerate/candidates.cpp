@@ -147,14 +147,14 @@ EnumerationOptions other_numbers(EnumerationOptions options) {
   return options;
 }
 
-// How many operations the outputs of a graph of several need by themselves: of graphs of one size the one that shares less is larger.
+// How many operations the outputs of a graph need by themselves: a graph that shares less is larger.
 std::size_t separate_of(const GraphSignature& signature, const SmallGraph& graph) {
   std::size_t separate = 0;
   for (const std::uint8_t o : graph.outputs) separate += graph.outputs.size() > 1 ? part_of(signature, graph, o).nodes.size() : 0;
   return separate;
 }
 
-// Whether every sum with an identity is one of a tensor of that type and is read by one product with something else that is no constant.
+// Whether every sum with an identity is one of a tensor and is read by one product with no other constant.
 bool uses_identities(const GraphSignature& signature, const SmallGraph& graph) {
   const auto is_identity = [&](std::uint8_t o) {
     return o < signature.leaves().size() && signature.leaves()[o].readers == Leaf::Readers::sums;

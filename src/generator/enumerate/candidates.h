@@ -1,12 +1,14 @@
 // Pairs of graphs that seem to compute the same: what rules are made of.
 //
-// A graph may ignore an input that it reads: x / x, and x (z / x), which is z but has the shape of both. It is compared with what reads
-// less, as a constant of the signature, but with nothing if nothing does; graphs of which it is a part are compared with nothing.
+// A graph may ignore an input that it reads: x / x, and x (z / x), which is z but has the shape of both. It
+// is compared with what reads less, as a constant of the signature, but with nothing if nothing does; graphs
+// of which it is a part are compared with nothing.
 //
-// Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are left out.
+// Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are
+// left out.
 //
-// A graph of two outputs is the target of a candidate, whose source has the representative of each output; only what gains as one rewrite
-// is one (pairs.h).
+// A graph of two outputs is the target of a candidate, whose source has the representative of each output;
+// only what gains as one rewrite is one (pairs.h).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +43,8 @@ struct CandidateCounts {
   std::uint64_t in_vain = 0;    // graphs left out before: a sum with an identity is read by other operations than products
 };
 
-// What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then the structure.
+// What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then
+// the structure.
 struct Rank {
   std::size_t operators = 0;
   int weight = 0;
@@ -54,10 +57,12 @@ class Candidates {
  public:
   Candidates(const GraphSignature& signature, const EnumerationOptions& options);
 
-  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives. Sorts them. Once.
+  // Records of all graphs with fewer operators than the most: what parts of graphs are no representatives.
+  // Sorts them. Once.
   void learn(std::vector<Record>& smaller);
-  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found` for every candidate, in an
-  // order that depends on the records alone. Sorts the records, and leaves one of each structure.
+  // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found`
+  // for every candidate, in an order that depends on the records alone. Sorts the records, and leaves one of
+  // each structure.
   using Found = std::function<void(RuleCandidate)>;
   void find(std::vector<Record>& records, const Found& found);
   std::vector<RuleCandidate> find(std::vector<Record>& records);
@@ -89,7 +94,8 @@ class Candidates {
     bool ignores = false;   // of a representative: an input that it reads
     bool is_reducible = false;
   };
-  // Fills parts_ for the values of the first `nodes` operations of a graph, from what it has in common with the last.
+  // Fills parts_ for the values of the first `nodes` operations of a graph, from what it has in common with
+  // the last.
   void find_parts(const SmallGraph& graph, std::size_t nodes);
   static std::size_t nodes_of_parts(const SmallGraph& graph);
   // Whether the same graph with the representative of its class in the place of some part is smaller.
@@ -97,7 +103,8 @@ class Candidates {
   bool is_less(const SmallGraph& graph, const Rank& rank, std::size_t separate) const;
   // Removes graphs that use an identity in vain.
   void leave_out(std::vector<Record>& records) const;
-  // Whether some part of a graph, but the whole, is in a class whose representative does so or reads nothing.
+  // Whether some part of a graph, but the whole, is in a class whose representative does so or reads
+  // nothing.
   bool has_idle_part(const SmallGraph& graph);
   void consider(const Record& record, bool is_representative, Known& known, const Found& found);
   void pair(const Known& member, const Known& representative, const Found& found);
@@ -106,10 +113,11 @@ class Candidates {
   // Whether both sides are equal on other numbers and larger tensors, output by output.
   bool is_confirmed(const RuleCandidate& candidate);
   std::optional<Naming> first_naming(const SmallGraph& graph);
-  // The representative of what computes the same as a graph of one output, on its inputs; nothing where none has fewer operators than the
-  // most, or where all ignore an input that they read.
+  // The representative of what computes the same as a graph of one output, on its inputs; nothing where none
+  // has fewer operators than the most, or where all ignore an input that they read.
   std::optional<SmallGraph> smallest_like(const SmallGraph& part);
-  // `smallest`, which computes the same as a graph of one output, or one as small that ends with the operations of that graph.
+  // `smallest`, which computes the same as a graph of one output, or one as small that ends with the
+  // operations of that graph.
   SmallGraph with_ends_of(const SmallGraph& part, SmallGraph smallest);
 
   const GraphSignature& signature_;
@@ -117,7 +125,8 @@ class Candidates {
   GraphCodec codec_;
   Evaluator evaluator_;
   Evaluator confirmation_;  // on other numbers, larger tensors
-  // By structure, of what is no representative: the code of the representative of its class, on the inputs that structure_of gives it.
+  // By structure, of what is no representative: the code of the representative of its class, on the inputs
+  // that structure_of gives it.
   std::unordered_map<std::uint64_t, std::uint64_t> representative_of_;
   std::unordered_set<std::uint64_t> idle_;                         // structures of graphs that are no part of others
   std::vector<std::pair<std::uint64_t, std::uint64_t>> smallest_;  // representatives: fingerprints, ascending, and codes
@@ -134,7 +143,8 @@ std::set<std::uint8_t> inputs_of(const GraphSignature& signature, const SmallGra
 SmallGraph with_outputs(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> outputs);
 // The part of a graph that computes one value.
 SmallGraph part_of(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value);
-// The graph with another one, on the same inputs and of one output, in the place of a value; equal operations are one, unused ones gone.
+// The graph with another one, on the same inputs and of one output, in the place of a value; equal
+// operations are one, unused ones gone.
 SmallGraph replace(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value, const SmallGraph& by);
 
 }  // namespace xflow::generator

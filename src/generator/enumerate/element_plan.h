@@ -107,8 +107,8 @@ struct ElementPlan {
 
   // Makes the plans of the outputs of an operation with these attributes on operands of these shapes
   // (float32). Error::ill_typed as the operator's type rule; Error::unsupported for operations that are no
-  // arithmetic of reals (casts, integer tensors), for more than 65,535 elements, and for formulas deeper than
-  // kMostDepth.
+  // arithmetic of reals (casts, integer tensors), for more than 65,535 elements, and for formulas deeper
+  // than kMostDepth.
   static Result<std::vector<ElementPlan>> make(ir::OperatorId op, const ir::Attributes& attributes,
                                                std::span<const std::vector<std::int64_t>> operands);
 };

@@ -1,10 +1,10 @@
 // Enumerates the graphs of a signature in canonical order, each with its fingerprint.
 //
-// A graph is a set of operations in one topological order: each operation is greater than the last in (depth,
-// operator, operands). Operands of commutative operators ascend, an operation never occurs twice, and input j
-// of a group is used only after input j - 1. Remaining renamings of inputs are found by a hash of the terms
-// that is invariant under renaming: graphs that differ only in the names of inputs have equal `structure`,
-// and the smallest code represents them.
+// A graph is a set of operations in one topological order: each operation is greater than the last in
+// (depth, operator, operands). Operands of commutative operators ascend, an operation never occurs twice,
+// and input j of a group is used only after input j - 1. Remaining renamings of inputs are found by a hash
+// of the terms that is invariant under renaming: graphs that differ only in the names of inputs have equal
+// `structure`, and the smallest code represents them.
 //
 // Nothing is built on an operation if all its outputs have values that exist without it. Graphs of two
 // outputs are limited to possible targets (pairs.h): some operation is part of both outputs, and some output

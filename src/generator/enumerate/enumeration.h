@@ -346,8 +346,8 @@ class Enumeration final : public Evaluator::Implementation {
   bool ignores(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs, std::size_t k);
 
   // Finds the names of inputs that may give the fingerprint. In each group, relevant inputs come first,
-  // ordered by the hash of the values when all inputs are alike except that one. Inputs with equal hashes are
-  // tried in all orders.
+  // ordered by the hash of the values when all inputs are alike except that one. Inputs with equal hashes
+  // are tried in all orders.
   bool find_names(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs);
 
   std::optional<Record> record(AssignmentSet<Number>& assignments, std::span<const std::uint8_t> outputs) {

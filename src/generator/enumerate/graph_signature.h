@@ -96,9 +96,9 @@ class GraphSignature {
 
   // Makes a signature. Error::invalid_argument names an operator that is unknown or not of that kind.
   static Result<GraphSignature> make(const SignatureOptions& options);
-  // Divides operators into the signatures that are enumerated one after the other. matmul, transpose, softmax
-  // and reductions need matrices; convolutions and pools need images. Elementwise and data-movement operators
-  // belong to every requested kind, and to matrices if they are alone.
+  // Divides operators into the signatures that are enumerated one after the other. matmul, transpose,
+  // softmax and reductions need matrices; convolutions and pools need images. Elementwise and data-movement
+  // operators belong to every requested kind, and to matrices if they are alone.
   // Operators that compare numbers (maximum, max_pool, ...) and operators that are no functions of integers
   // (exp, div, ...) are evaluated on different kinds of numbers and never share a signature.
   // Error::invalid_argument names an unknown operator and suggests similar ones.
@@ -179,7 +179,8 @@ class GraphSignature {
   TypeId intern(std::vector<DimId> dims) const;
   // Whether graphs apply an operation to operands of these types, provided that they fit.
   bool admits(const Choice& choice, std::span<const TypeId> operands) const;
-  // The types that the operator's own type rule yields; empty if the operands are not admitted or do not fit.
+  // The types that the operator's own type rule yields; empty if the operands are not admitted or do not
+  // fit.
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;
   // The attributes on a first operand with dimensions `dims`, whose sizes `size` gives.
   ir::Attributes attributes(const Choice& choice, const std::vector<DimId>& dims, const std::function<ir::Poly(DimId)>& size) const;

@@ -130,7 +130,8 @@ Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std
         const KnownOperator& w = *find_operator(name);
         if ((kind == TensorKind::matrix && w.image) || (kind == TensorKind::image && w.matrix)) continue;
         if (with_order ? w.partial : w.ordered) continue;
-        // Without order: all operators except comparisons. With order: comparisons and all functions of integers.
+        // Without order: all operators except comparisons. With order: comparisons and all functions of
+        // integers.
         worth = worth || (with_order ? w.ordered : !w.ordered);
         options.operators.push_back(name);
       }

@@ -17,7 +17,8 @@ class PlanCache {
  public:
   using Plans = std::shared_ptr<const std::vector<ElementPlan>>;
 
-  // Returns the plans of ElementPlan::make, or null if there are none. May be called by several threads at once.
+  // Returns the plans of ElementPlan::make, or null if there are none. May be called by several threads at
+  // once.
   Plans get(ir::OperatorId op, const ir::Attributes& attributes, std::span<const std::vector<std::int64_t>> operands);
   // Clears the cache. Plans that callers still hold stay valid.
   void clear();

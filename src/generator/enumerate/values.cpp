@@ -350,8 +350,8 @@ void ValueStore<Number>::compute(ChoiceId choice, std::span<const TypeId> types,
 
 template <typename Number>
 auto ValueStore<Number>::intern(TypeId type, const Number* numbers, std::size_t stride, std::size_t elements, std::uint64_t hash) -> Id {
-  // The key includes the type. Tensors of different types, with dimensions joined in different ways, can have
-  // equal numbers and equal hashes.
+  // The key includes the type. Tensors of different types, with dimensions joined in different ways, can
+  // have equal numbers and equal hashes.
   Known& known = known_.at(mix(hash ^ static_cast<std::uint64_t>(type) << 48) | 1);
   if (known.id != 0) return known.id;
   if (values_.empty()) values_.emplace_back();  // 0 is not an id

@@ -99,8 +99,8 @@ class ValueStore {
   bool hashes(ChoiceId choice, std::span<const TypeId> types, std::span<const Id> a, std::span<const Id> b,
               std::span<std::uint64_t* const> out);
 
-  // Clears the store if it takes more than options.value_bytes. Ids of an earlier generation are invalid. The
-  // data of operations takes at most a third of that and is cleared separately.
+  // Clears the store if it takes more than options.value_bytes. Ids of an earlier generation are invalid.
+  // The data of operations takes at most a third of that and is cleared separately.
   void trim();
   std::uint64_t generation() const { return generation_; }
 

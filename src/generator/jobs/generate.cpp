@@ -73,8 +73,8 @@ Result<void> run_missing(const GenerateOptions& options, const Checkpoint& check
   });
 }
 
-// Asks the workers. Answer k belongs to question k. Threads get the questions themselves, other processes their
-// text.
+// Asks the workers. Answer k belongs to question k. Threads get the questions themselves, other processes
+// their text.
 Result<std::vector<tasks::Answer>> answers(const GenerateOptions& options, Workers& workers, TaskWorker& worker,
                                            const std::vector<tasks::Question>& questions) {
   std::vector<tasks::Answer> result(questions.size());

@@ -49,8 +49,8 @@ struct GraphsHeader {
 std::string graphs_name(std::size_t signature, std::size_t part);
 std::string candidates_name(std::size_t signature, std::size_t range);
 
-// Makes the signatures of a job. Only one thread at a time may use a signature, so each thread makes its own.
-// Errors as generate().
+// Makes the signatures of a job. Only one thread at a time may use a signature, so each thread makes its
+// own. Errors as generate().
 Result<std::vector<GraphSignature>> signatures_of(const GenerateOptions& options);
 
 // Enumerates part `part` of the graphs of signature `number` into its file.

@@ -21,8 +21,8 @@
 
 namespace xflow::generator {
 
-// Whether a rule can lead from `source` to `target`: the source has operations, and the target reads no other
-// input.
+// Whether a rule can lead from `source` to `target`: the source has operations, and the target reads no
+// other input.
 bool is_source(const GraphSignature& signature, const SmallGraph& source, const SmallGraph& target);
 // Whether a rule changes divisions, square roots or exponentials. A search applies such a rule to constants
 // only, or on request.
@@ -68,8 +68,8 @@ FullProof prove_fully(const rules::Rule& rule, const verifier::Options& options)
 std::optional<rules::Rule> first_proved(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                         bool with_equal, const verifier::Options& options);
 
-// The same tasks as questions and answers. Inside a process both are values, with rules as rules::Rule. Text is
-// only the wire format between processes; candidates and rules are text in checkpoints, too.
+// The same tasks as questions and answers. Inside a process both are values, with rules as rules::Rule. Text
+// is only the wire format between processes; candidates and rules are text in checkpoints, too.
 namespace tasks {
 struct GivenRule {
   rules::Rule rule;
@@ -81,8 +81,8 @@ struct GivenRule {
 };
 using GivenRules = std::shared_ptr<const std::vector<GivenRule>>;
 
-// The triage of candidates `begin` to `end` of a signature in their order. `rules`: the rules of the deriver in
-// order, proved ones and open ones.
+// The triage of candidates `begin` to `end` of a signature in their order. `rules`: the rules of the deriver
+// in order, proved ones and open ones.
 struct TriageQuestion {
   std::size_t signature = 0;
   std::size_t ranges = 0;

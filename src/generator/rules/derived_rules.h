@@ -1,8 +1,8 @@
 // Finds the rules of a set that the other rules derive.
 //
-// Rules are equations here: they are used in both directions, and a rule derives its own reverse. A rule that
-// holds only for some elements of tensors, such as nonzero(x), is not used, because its consequences would
-// hold only for those elements.
+// Rules are equations here: they are used in both directions, and a rule derives its own reverse. A rule
+// that holds only for some elements of tensors, such as nonzero(x), is not used, because its consequences
+// would hold only for those elements.
 #pragma once
 
 #include <xflow/error.h>
@@ -53,10 +53,10 @@ struct MinimalRules {
   std::vector<std::size_t> no_goals;  // kept rules that are not goals: see RuleSetDeriver::not_a_goal
 };
 
-// First visits the rules by ascending number of operations of both sides, and keeps those that the rules kept
-// before do not derive. Then visits the kept rules in descending order, and removes those that the others
-// derive, as long as all rules removed before stay derived. The kept rules derive every removed rule within
-// the limits. `progress` gets the number of visited rules and of all rules.
+// First visits the rules by ascending number of operations of both sides, and keeps those that the rules
+// kept before do not derive. Then visits the kept rules in descending order, and removes those that the
+// others derive, as long as all rules removed before stay derived. The kept rules derive every removed rule
+// within the limits. `progress` gets the number of visited rules and of all rules.
 MinimalRules minimize(RuleSetDeriver& deriver, std::span<const rules::Rule> rules, const DeriveLimits& limits,
                       const std::function<void(std::size_t, std::size_t)>& progress = {});
 

@@ -283,7 +283,8 @@ class GeneralisationWriter {
     return {};
   }
 
-  // The statements of a side. An operation gets a name if it is read twice, has two outputs, or is an output.
+  // The statements of a side. An operation gets a name if it is read twice, has two outputs, or is an
+  // output.
   std::vector<rules::Statement> side(const SmallGraph& graph, bool source) {
     std::vector<rules::Statement> statements;
     std::vector<Term> terms;
@@ -340,8 +341,8 @@ class GeneralisationWriter {
     }
   }
 
-  // The name of the batch sequence of a value; empty if it has none. A value with several sequences cannot be
-  // an operand of a transpose.
+  // The name of the batch sequence of a value; empty if it has none. A value with several sequences cannot
+  // be an operand of a transpose.
   const std::string& batch_of(const SmallGraph& graph, std::size_t value) {
     static const std::string kNone;
     const std::vector<int> b = batches_.of(graph, value);

@@ -30,8 +30,8 @@ struct Openness {
   EqualUnknowns equal = {};
 };
 
-// Writes a candidate as rule `name`, before the type check, with the equation as its comment. Returns nothing
-// if the generalisation cannot express the candidate; then `why` has the reason in words.
+// Writes a candidate as rule `name`, before the type check, with the equation as its comment. Returns
+// nothing if the generalisation cannot express the candidate; then `why` has the reason in words.
 std::optional<rules::Rule> generalised_rule(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
                                             Generalisation generalisation, const Openness& open, bool small_ranks, std::string& why);
 

@@ -70,8 +70,8 @@ class RuleCollector {
   // output; as a rewrite it does not. Such a candidate is kept if the rules kept before rewrite its source
   // neither to the target nor to a graph that is as cheap.
   // First triages all candidates with the rules that exist at the call, then visits the open ones again in
-  // their order. The result therefore depends on how candidates are divided among calls. `triages`: the first
-  // triage of each candidate, if already known. Errors are those of Ask.
+  // their order. The result therefore depends on how candidates are divided among calls. `triages`: the
+  // first triage of each candidate, if already known. Errors are those of Ask.
   Result<void> collect(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates,
                        std::optional<std::string> triages = std::nullopt);
   // The rules that candidates are triaged with.

@@ -1,9 +1,9 @@
 // Turns a rule into goals for the deriver: its claim on tensors of known sizes.
 //
-// A rule has instances (src/rules/instantiate.h), and an instance holds for all sizes that satisfy its facts.
-// A goal is one instance at one choice of sizes. Sizes that are accidentally equal or 1 would let rules apply
-// that do not apply in general. Several choices are therefore tried, and the ones with the fewest accidental
-// agreements of different dimensions and attributes are used.
+// A rule has instances (src/rules/instantiate.h), and an instance holds for all sizes that satisfy its
+// facts. A goal is one instance at one choice of sizes. Sizes that are accidentally equal or 1 would let
+// rules apply that do not apply in general. Several choices are therefore tried, and the ones with the
+// fewest accidental agreements of different dimensions and attributes are used.
 #pragma once
 
 #include <xflow/error.h>

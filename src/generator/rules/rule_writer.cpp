@@ -120,8 +120,8 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
       write(generalisation, {scalars});
     }
   }
-  // Identifies dimensions that have one enumerated size, but need not be equal in general: first two of them,
-  // then all.
+  // Identifies dimensions that have one enumerated size, but need not be equal in general: first two of
+  // them, then all.
   const GeneralShapes shapes(signature, candidate);
   const std::vector<int> unknowns = shapes.unknowns();
   EqualUnknowns all;

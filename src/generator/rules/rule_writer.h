@@ -15,8 +15,8 @@ struct WrittenRule {
   EqualUnknowns equal;  // dimensions that the rule identifies
 };
 
-// Writes the forms of one rule `name`, most general first. A form may be false or ill-formed; the caller must
-// have it proved. The comment of a form is the equation. The forms are:
+// Writes the forms of one rule `name`, most general first. A form may be false or ill-formed; the caller
+// must have it proved. The comment of a form is the equation. The forms are:
 // - pointwise rules: shapes are open;
 // - rules that move data along axes: the rank and the axes are open;
 // - matrices: each has its own batch, then all have one, then none has;

@@ -46,8 +46,8 @@ GeneralShapes::GeneralShapes(const GraphSignature& signature, const RuleCandidat
     for (const SmallGraphNode& n : small_graph->nodes) std::for_each(n.operands.begin(), n.operands.end(), read);
     std::for_each(small_graph->outputs.begin(), small_graph->outputs.end(), read);
   }
-  // Leaves that are not read have unknowns too, so that the numbers of unknowns do not depend on which leaves
-  // are read.
+  // Leaves that are not read have unknowns too, so that the numbers of unknowns do not depend on which
+  // leaves are read.
   const auto parts = [&](auto&& self, DimId id, Parts* into) -> void {
     const Dim& d = signature_.dim(id);
     if (d.parts) {

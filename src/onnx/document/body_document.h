@@ -33,8 +33,8 @@ KnownValues known_values(const LiftedModel& model, const ir::Arena& arena);
 //
 // Captured values become further inputs, and captured constants further initializers, after the body's own;
 // they keep their names. The inputs of a function get the types that `captured` has for their names; its
-// outputs have no types. Opsets are those of `document`, or of the function that contains the body; functions
-// and IR version are those of `document`. Errors: as Document::parse.
+// outputs have no types. Opsets are those of `document`, or of the function that contains the body;
+// functions and IR version are those of `document`. Errors: as Document::parse.
 Result<Document> body_document(const Document& document, GraphId body, const KnownValues& captured);
 
 // Converts an edit of the main graph of a body_document into an edit of `document`. Captured constants stay

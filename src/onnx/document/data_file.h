@@ -27,15 +27,15 @@ class DataFile {
 
   bool empty() const { return entries_.empty(); }
 
-  // Adds the elements of a TensorProto and returns the TensorProto that refers to them. Equal ranges of bytes
-  // are added once.
+  // Adds the elements of a TensorProto and returns the TensorProto that refers to them. Equal ranges of
+  // bytes are added once.
   std::string add(std::string_view message, DataSource source);
   // The same for elements in a typed field. They are decoded when they are written and take `size` bytes
   // then.
   std::string add_decoded(std::string_view message, std::uint64_t size);
 
-  // Writes the file and returns the XXH3 hash of its contents. `path` is the place in error messages. Errors:
-  // io; unreadable for elements that cannot be decoded.
+  // Writes the file and returns the XXH3 hash of its contents. `path` is the place in error messages.
+  // Errors: io; unreadable for elements that cannot be decoded.
   Result<std::uint64_t> write(int descriptor, const std::string& path) const;
 
  private:

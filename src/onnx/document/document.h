@@ -5,8 +5,8 @@
 // their bytes and are written back unchanged.
 //
 // The graphs of a model form a tree: the main graph, the bodies in attributes of nodes (If, Loop, Scan and
-// any other attribute that holds a graph), and the bodies of local functions, whose names are scopes of their
-// own. Training graphs (training_info) are kept, but not indexed.
+// any other attribute that holds a graph), and the bodies of local functions, whose names are scopes of
+// their own. Training graphs (training_info) are kept, but not indexed.
 #pragma once
 
 #include <cstddef>
@@ -87,7 +87,8 @@ struct Node {
   std::vector<std::string_view> inputs;   // "" is an omitted optional operand
   std::vector<std::string_view> outputs;  // "" is an omitted optional output
   std::vector<Attribute> attributes;
-  // The outer values that its bodies use, at any depth. Each value is listed once, in the order of first use.
+  // The outer values that its bodies use, at any depth. Each value is listed once, in the order of first
+  // use.
   std::vector<std::string_view> captures;
   std::string_view payload;  // the NodeProto
   std::string_view field;    // with its tag and length
@@ -120,16 +121,16 @@ struct SparseInitializer {
   std::string_view field;
 };
 
-// A quantization_annotation: the parameters of `tensor_name` as pairs of a key and the name of the value that
-// holds it.
+// A quantization_annotation: the parameters of `tensor_name` as pairs of a key and the name of the value
+// that holds it.
 struct QuantizationAnnotation {
   std::string_view tensor_name;
   std::vector<std::pair<std::string_view, std::string_view>> parameters;
   std::string_view field;
 };
 
-// The definition of a name in a graph. A name may be an input and an initializer (or sparse initializer): the
-// initializer is the default of the input. Any other combination is an error.
+// The definition of a name in a graph. A name may be an input and an initializer (or sparse initializer):
+// the initializer is the default of the input. Any other combination is an error.
 struct Definition {
   std::optional<std::uint32_t> input;               // index in Graph::inputs or function_inputs
   std::optional<std::uint32_t> initializer;         // index in Graph::initializers

@@ -29,8 +29,8 @@ struct Range {
 enum class TensorStorage : std::uint8_t {
   none,  // no field holds elements; valid only for a tensor without elements
   raw,   // raw_data: row-major, little-endian, packed
-  // One of float_data, int32_data, string_data, int64_data, double_data, uint64_data: repeated fields, packed
-  // or not.
+  // One of float_data, int32_data, string_data, int64_data, double_data, uint64_data: repeated fields,
+  // packed or not.
   typed,
   external,  // another file
 };
@@ -61,10 +61,10 @@ struct TensorView {
 // `file`, and derives a missing length from the type and the dimensions. Errors: unreadable.
 Result<TensorView> parse_tensor(std::string_view payload);
 
-// Returns the elements in the layout of raw_data: row-major, little-endian, 4-bit and 2-bit types packed. Raw
-// and external storage and packed float_data and double_data are not copied; other storage is decoded into
-// `owned`. Errors: unreadable if the number of elements differs from the dimensions or the typed field does
-// not fit the data type; unsupported for strings and unknown data types.
+// Returns the elements in the layout of raw_data: row-major, little-endian, 4-bit and 2-bit types packed.
+// Raw and external storage and packed float_data and double_data are not copied; other storage is decoded
+// into `owned`. Errors: unreadable if the number of elements differs from the dimensions or the typed field
+// does not fit the data type; unsupported for strings and unknown data types.
 Result<std::string_view> raw_bytes(const TensorView& tensor, std::string& owned);
 
 // Returns the elements of a string tensor. Errors: ill_typed for another data type; unreadable as for

@@ -77,7 +77,8 @@ Result<std::vector<std::string>> write_document(const Document& document, std::s
 Result<void> write_document(const Document& document, std::span<const GraphEdit> edits, OutputFiles& files,
                             const SaveOptions& options = {});
 
-// Copies the external data of the document to the folder of the output, so that several results can share it.
+// Copies the external data of the document to the folder of the output, so that several results can share
+// it.
 Result<void> copy_external_files(const Document& document, OutputFiles& files);
 
 // Errors (invalid_argument): the output is external data of the document, or the name of the external data

@@ -11,7 +11,8 @@
 
 namespace xflow::onnx_io {
 
-// Checks that a location cannot leave the model's folder: it is relative and has no "..". Errors: unreadable.
+// Checks that a location cannot leave the model's folder: it is relative and has no "..". Errors:
+// unreadable.
 Result<void> check_location(std::string_view location);
 
 // A file of external data: its bytes and the path at which it was found.
@@ -25,8 +26,8 @@ struct AdmittedFile {
 // A file of external data must be a regular file below the model's folder that is reached without a symbolic
 // link. Each part of its location is opened relative to the descriptor of its parent folder (openat,
 // O_NOFOLLOW), so a link that another process creates meanwhile is refused as well. A FIFO, device or socket
-// is refused before it is opened. A location with a link, an absolute path or ".." is accepted if it leads to
-// a regular file below one of the `allowed` folders.
+// is refused before it is opened. A location with a link, an absolute path or ".." is accepted if it leads
+// to a regular file below one of the `allowed` folders.
 class ModelFolder {
  public:
   // The paths of `allowed` folders may contain links. Errors: unreadable if an allowed folder cannot be

@@ -12,8 +12,8 @@ namespace xflow::onnx_io {
 
 // Returns the bytes of a model that computes `graph`. Its inputs are x0, x1, ... in the order of `inputs`,
 // its outputs y0, y1, ... All their sizes must be numbers. The graph must not read inputs that are not
-// listed. Adds nodes to `arena`. Errors: unsupported for an operation that cannot be exported at `opset`, and
-// for unknown sizes.
+// listed. Adds nodes to `arena`. Errors: unsupported for an operation that cannot be exported at `opset`,
+// and for unknown sizes.
 Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset);
 
 }  // namespace xflow::onnx_io

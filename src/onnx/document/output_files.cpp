@@ -165,8 +165,8 @@ Result<void> OutputFiles::add(const std::function<Result<void>(int)>& write, con
   return {};
 }
 
-// Records data that the replaced model uses and the new one does not, and new files that are not needed after
-// all.
+// Records data that the replaced model uses and the new one does not, and new files that are not needed
+// after all.
 void OutputFiles::record_superseded(std::span<const std::string> locations) {
   const auto used = [&](const std::string& name) { return std::find(locations.begin(), locations.end(), name) != locations.end(); };
   for (Record& record : records_) {

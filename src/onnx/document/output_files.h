@@ -68,8 +68,8 @@ class OutputFiles {
   // Returns true if a model in the folder, other than the replaced one, names this location.
   bool is_named_elsewhere(const std::string& location) const;
 
-  // Locks the folder while files appear or disappear. Returns a closed descriptor if the output is no file or
-  // the caller holds the lock.
+  // Locks the folder while files appear or disappear. Returns a closed descriptor if the output is no file
+  // or the caller holds the lock.
   Descriptor lock_folder() const;
 
  private:

@@ -1,9 +1,9 @@
 // The protobuf wire format, read and written over byte views
 // (https://protobuf.dev/programming-guides/encoding).
 //
-// xflow has its own reader for two reasons. protobuf's reader stops at 32 nested messages on common settings.
-// It also cannot return the bytes of one field: it parses and re-serialises, which changes legal messages
-// whose fields come in another order, are packed, or are unknown.
+// xflow has its own reader for two reasons. protobuf's reader stops at 32 nested messages on common
+// settings. It also cannot return the bytes of one field: it parses and re-serialises, which changes legal
+// messages whose fields come in another order, are packed, or are unknown.
 #pragma once
 
 #include <cstdint>

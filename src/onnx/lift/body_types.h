@@ -16,9 +16,9 @@
 
 namespace xflow::onnx_io {
 
-// Lifts a body into the arena, with the values that it receives. Nodes that xflow has operators for are typed
-// by these operators, other nodes by ONNX's shape inference, one at a time, with the attributes that the call
-// passes. The values that this adds to the arena belong to no graph.
+// Lifts a body into the arena, with the values that it receives. Nodes that xflow has operators for are
+// typed by these operators, other nodes by ONNX's shape inference, one at a time, with the attributes that
+// the call passes. The values that this adds to the arena belong to no graph.
 class BodyTypes {
  public:
   // The arguments must outlive this object. A walk visits at most `most_nodes` nodes, including those of

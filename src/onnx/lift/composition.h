@@ -1,8 +1,8 @@
 // ONNX operators that are compositions of operators of the IR.
 //
 // Each composition is an equation between the ONNX operator and a small graph: a row of
-// ops/fused_functions.def, or the equation above its function. Lowering writes the original node back as long
-// as its value survives.
+// ops/fused_functions.def, or the equation above its function. Lowering writes the original node back as
+// long as its value survives.
 #pragma once
 
 #include <xflow/error.h>
@@ -21,8 +21,8 @@ struct Composition {
   std::string_view type;
   int since = 1;
   int until = ops::kNewest;  // inclusive
-  // Returns the values of the node's outputs. Error::unsupported for a node that the equation does not cover:
-  // it stays opaque.
+  // Returns the values of the node's outputs. Error::unsupported for a node that the equation does not
+  // cover: it stays opaque.
   std::function<Result<std::vector<ir::ValueId>>(const NodeView&)> lift;
 };
 

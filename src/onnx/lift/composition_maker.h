@@ -55,8 +55,8 @@ class CompositionMaker {
   ir::ValueId reduce_mean(ir::ValueId x, const std::vector<std::int64_t>& axes) {
     return op("reduce_mean", {x}, {{"axes", ir::polys(axes)}, {"keep_dims", ir::Poly(1)}});
   }
-  // Reshapes v from [C] to [C, 1, ..., 1] with `rank` - 1 dimensions, which aligns it with axis 1 of a tensor
-  // of that rank.
+  // Reshapes v from [C] to [C, 1, ..., 1] with `rank` - 1 dimensions, which aligns it with axis 1 of a
+  // tensor of that rank.
   ir::ValueId per_channel(ir::ValueId v, std::size_t rank) {
     if (failed() || rank <= 2) return v;
     if (type(v).shape.size() != 1) {

@@ -39,7 +39,8 @@ Result<std::int64_t> axis_of(const NodeView& node, std::size_t rank) {
 
 }  // namespace
 
-// BatchNormalization(x) = x * s + t with s = scale / sqrt(var + epsilon), t = bias - mean * s, per channel (axis 1).
+// BatchNormalization(x) = x * s + t with s = scale / sqrt(var + epsilon), t = bias - mean * s, per channel
+// (axis 1).
 CompositionValues lift_batch_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   for (std::size_t k = 1; k < 5; ++k) XFLOW_CHECK(require_vector(node, k));
@@ -152,7 +153,8 @@ CompositionValues lift_mean_variance_normalization(const NodeView& node) {
   return make.finish({make.div(centered, make.add(deviation, make.scalar(1e-9, x)))});
 }
 
-// LpNormalization(x) = x / |x| with the 1- or 2-norm along the axis. Where the norm is 0, x is 0 and stays 0.
+// LpNormalization(x) = x / |x| with the 1- or 2-norm along the axis. Where the norm is 0, x is 0 and
+// stays 0.
 CompositionValues lift_lp_normalization(const NodeView& node) {
   XFLOW_TRY(const std::size_t rank, rank_of(node, 0));
   XFLOW_TRY(const std::int64_t axis, axis_of(node, rank));

@@ -1,5 +1,5 @@
-// Declares shapes of values as `value_info` for runtimes that do not infer them. If shapes are equal by name,
-// a runtime may write a result in place of an operand.
+// Declares shapes of values as `value_info` for runtimes that do not infer them. If shapes are equal by
+// name, a runtime may write a result in place of an operand.
 #pragma once
 
 #include <optional>

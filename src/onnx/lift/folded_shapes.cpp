@@ -125,8 +125,8 @@ class ShapeFolder {
   }
 
   // Replaces unknown sizes by marks, in addition to the marks of the document: 0 if every operand has this
-  // size, so that shape inference still knows it, and -1 otherwise. Returns false if marks cannot express the
-  // shape for each of the Reshapes.
+  // size, so that shape inference still knows it, and -1 otherwise. Returns false if marks cannot express
+  // the shape for each of the Reshapes.
   bool mark(std::vector<ir::Poly>& shape, const std::vector<const Node*>& reshapes) {
     const bool zero_is_mark = std::ranges::all_of(reshapes, [](const Node* node) {
       const Attribute* allowed = node->find("allowzero");

@@ -15,14 +15,15 @@ struct FoldedShapes {
   // Names of values that the document computes from sizes and that are constants of the lifted graph (see
   // lift.h), with at most ir::Constant::kSmall elements.
   std::unordered_set<std::string_view> constants;
-  // Partly known shapes that only Reshapes read, with the marks 0 (size of the operand) and -1 (inferred) for
-  // unknown sizes.
+  // Partly known shapes that only Reshapes read, with the marks 0 (size of the operand) and -1 (inferred)
+  // for unknown sizes.
   std::unordered_map<ir::ValueId, ir::Constant> marked;
   // Identities of constants of the document, and the names that their readers can read instead.
   std::unordered_map<std::string_view, std::string_view> identities;
   // Nodes that are needed only for these values, in the order of the document.
   std::vector<NodeId> superfluous;
-  // Nodes that compute constants which are stored instead (folded_constants.h), in the order of the document.
+  // Nodes that compute constants which are stored instead (folded_constants.h), in the order of the
+  // document.
   std::vector<NodeId> folded;
 };
 

@@ -19,7 +19,8 @@ struct InferredType {
   std::vector<std::optional<ir::Poly>> dims;
 };
 
-// Runs ONNX's shape inference on one node at a time, so that it starts from what xflow knows of the operands.
+// Runs ONNX's shape inference on one node at a time, so that it starts from what xflow knows of the
+// operands.
 class NodeInference {
  public:
   // The arguments must outlive this object.
@@ -31,10 +32,11 @@ class NodeInference {
   // for all sizes. Elements of operands are read if they are constants of at most ir::Constant::kSmall
   // elements or known integers.
   //
-  // ONNX's inference functions read out of range on nodes that violate their schema. They are called only for
-  // operators of ONNX's own domain and of ai.onnx.ml whose operands, attributes and axes were checked. They
-  // are never called for a node with bodies or a call of a local function: BodyTypes infers those types. A
-  // walk through bodies visits at most kMostNodes nodes, all walks together at most kMostNodesInAll.
+  // ONNX's inference functions read out of range on nodes that violate their schema. They are called only
+  // for operators of ONNX's own domain and of ai.onnx.ml whose operands, attributes and axes were checked.
+  // They are never called for a node with bodies or a call of a local function: BodyTypes infers those
+  // types. A walk through bodies visits at most kMostNodes nodes, all walks together at most
+  // kMostNodesInAll.
   std::vector<std::optional<InferredType>> infer(const Node& node, std::span<const ir::ValueId> operands,
                                                  const ir::Symbols::Valuation& sizes = nullptr);
 

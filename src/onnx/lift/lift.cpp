@@ -118,8 +118,8 @@ class Lifter {
         if (node.outputs[k].empty()) continue;
         const ir::ValueId value = of_opaque ? (*outputs)[k] : folded(arena_, contents_, (*outputs)[k]);
         if (of_opaque) model_.of_opaque.insert(value);
-        // A value that existed before this node has an earlier origin, or is an operand that this node passes
-        // through.
+        // A value that existed before this node has an earlier origin, or is an operand that this node
+        // passes through.
         model_.origins.try_emplace(value, Origin{node.id, static_cast<std::uint32_t>(k)});
         define(node.outputs[k], value);
       }

@@ -1,8 +1,8 @@
 // Lifts a document into the IR.
 //
 // Only the main graph is lifted. Bodies and local functions stay in the document, and the nodes that hold or
-// call them are opaque. A node whose operator, version or attributes xflow does not know exactly is opaque as
-// well: it has the declared type, and no rewrite crosses it.
+// call them are opaque. A node whose operator, version or attributes xflow does not know exactly is opaque
+// as well: it has the declared type, and no rewrite crosses it.
 //
 // Integers that are known before the model runs (the size of a dimension that is a number, and integers
 // computed from it) are lifted as constants. The identity of a constant is lifted as that constant.
@@ -42,8 +42,8 @@ struct LiftedModel {
   std::size_t output_count = 0;  // number of outputs of the main graph in graph.outputs
   // The names of graph.outputs; for a captured value the captured name.
   std::vector<std::string_view> output_names;
-  // The inputs in the order of the document. From IR version 4 on they include inputs with a default; earlier
-  // these are constants.
+  // The inputs in the order of the document. From IR version 4 on they include inputs with a default;
+  // earlier these are constants.
   std::vector<std::string_view> input_names;
   std::vector<ir::ValueId> inputs;                           // as many as input_names
   std::unordered_map<std::string_view, ir::ValueId> values;  // all named values of the main graph
@@ -52,13 +52,13 @@ struct LiftedModel {
   // The name of the first definition in the document.
   std::unordered_map<ir::ValueId, std::string_view> names;
   std::vector<OpaqueNode> opaque;  // in topological order
-  // Results of opaque nodes, and values computed from them. Their sizes are only declared; the declaration is
-  // not checked when the model runs.
+  // Results of opaque nodes, and values computed from them. Their sizes are only declared; the declaration
+  // is not checked when the model runs.
   std::unordered_set<ir::ValueId> of_opaque;
   int opset = 0;  // of ONNX's own domain
   // Declared types of results of opaque nodes that contradict ONNX's shape inference: "value 'r' is declared
-  // float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference". Contradictory sizes are unknown in
-  // the IR.
+  // float32[1, 4, 8, 8], and is float32[1, 4, 16, 16] by shape inference". Contradictory sizes are unknown
+  // in the IR.
   std::vector<std::string> contradictions;
 };
 
@@ -73,12 +73,12 @@ struct LiftOptions {
   std::function<bool()> stop = {};
 };
 
-// Lifts the main graph into `arena`. The document must outlive the result and the arena. No valid document is
-// an error; unknown nodes become opaque. Errors: limit if LiftOptions::stop returns true.
+// Lifts the main graph into `arena`. The document must outlive the result and the arena. No valid document
+// is an error; unknown nodes become opaque. Errors: limit if LiftOptions::stop returns true.
 Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options = {});
 
-// Returns the type of a declared value. -1, missing dimensions and placeholders ("?", names without a letter)
-// become fresh symbols. Any other name becomes the dimension of that name.
+// Returns the type of a declared value. -1, missing dimensions and placeholders ("?", names without a
+// letter) become fresh symbols. Any other name becomes the dimension of that name.
 ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name);
 
 }  // namespace xflow::onnx_io

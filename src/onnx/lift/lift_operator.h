@@ -15,9 +15,9 @@ namespace xflow::onnx_io {
 constexpr std::int64_t kNewestOpset = 27;           // onnx 1.22
 constexpr std::uint32_t kLeafSerial = 0xFFFFFFFFU;  // of an opaque leaf that is not a node of the document
 
-// Lifts a node by a composition or an ONNX mapping and returns the values of its outputs. Error::unsupported,
-// with the reason as the message, if the node has bodies, calls a local function, refers to attributes of a
-// function, or is not covered by an operator of xflow.
+// Lifts a node by a composition or an ONNX mapping and returns the values of its outputs.
+// Error::unsupported, with the reason as the message, if the node has bodies, calls a local function, refers
+// to attributes of a function, or is not covered by an operator of xflow.
 Result<std::vector<ir::ValueId>> lift_operator(const Document& document, ir::Arena& arena, const Node& node,
                                                const std::vector<ir::ValueId>& operands);
 

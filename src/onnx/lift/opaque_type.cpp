@@ -125,7 +125,8 @@ class Typer {
     const std::int64_t number = integer("output_dtype", 0);
     TensorType result = x;
     if (node_.op_type == "QuantizeLinear") {
-      // y = saturate(round(x / scale) + zero_point): the type of the zero point, else output_dtype (opset 21), else uint8.
+      // y = saturate(round(x / scale) + zero_point): the type of the zero point, else output_dtype (opset
+      // 21), else uint8.
       result.data_type = number != 0 ? ir::data_type_from_number(number) : DataType::uint8;
       if (const TensorType* zero = operand(2)) result.data_type = zero->data_type;
       return result;
@@ -137,8 +138,9 @@ class Typer {
     return result;
   }
 
-  // X[sequence, batch, input] -> Y[sequence, directions, batch, hidden], Y_h and Y_c[directions, batch, hidden]; with layout 1
-  // X[batch, sequence, input] -> Y[batch, sequence, directions, hidden], Y_h and Y_c[batch, directions, hidden].
+  // X[sequence, batch, input] -> Y[sequence, directions, batch, hidden], Y_h and
+  // Y_c[directions, batch, hidden]; with layout 1 X[batch, sequence, input] ->
+  // Y[batch, sequence, directions, hidden], Y_h and Y_c[batch, directions, hidden].
   std::optional<TensorType> recurrent(const TensorType& x, std::uint32_t output) const {
     if (x.rank() != 3) return std::nullopt;
     const TensorType* r = operand(2);  // [directions, gates * hidden, hidden]

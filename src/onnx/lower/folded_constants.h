@@ -23,10 +23,10 @@ struct FoldLimits {
   std::function<bool()> stop = {};
 };
 
-// Finds values of the main graph that are constants, are computed by nodes, and are read by a node that runs.
-// Adds them to `folds.constants`, and the nodes that are no longer needed to `folds.folded`, in the order of
-// the document. Outputs and values that `fold` cannot compute stay. Before IR version 4, in which an
-// initializer must be an input, Constant nodes stay as well.
+// Finds values of the main graph that are constants, are computed by nodes, and are read by a node that
+// runs. Adds them to `folds.constants`, and the nodes that are no longer needed to `folds.folded`, in the
+// order of the document. Outputs and values that `fold` cannot compute stay. Before IR version 4, in which
+// an initializer must be an input, Constant nodes stay as well.
 void add_folded_constants(const Document& document, const LiftedModel& model, const ir::Arena& arena, const Fold& fold,
                           const FoldLimits& limits, FoldedShapes& folds);
 

@@ -17,8 +17,8 @@ struct FunctionMatch {
 };
 
 // Matches `value` as the result of `function`. Rows with real attributes are not matched. Operands of
-// commutative operators may be exchanged. Numbers are compared after rounding to the element type, attributes
-// after rounding to float.
+// commutative operators may be exchanged. Numbers are compared after rounding to the element type,
+// attributes after rounding to float.
 std::optional<FunctionMatch> match_function(const ir::Arena& arena, ir::ValueId value, const ops::OnnxFunction& function,
                                             const MayAbsorb& may_absorb);
 

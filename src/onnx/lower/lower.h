@@ -22,17 +22,17 @@ namespace xflow::onnx_io {
 using Fold = std::function<Result<ir::Constant>(ir::ValueId)>;
 
 struct LowerOptions {
-  // Exports every operation from the IR, even if a node of the document produces its value. Tests lifting and
-  // export. Constants stay.
+  // Exports every operation from the IR, even if a node of the document produces its value. Tests lifting
+  // and export. Constants stay.
   bool reexport = false;
   // Values to write as constants, and identities to skip. Null: they are computed as in the document.
   const FoldedShapes* folds = nullptr;
-  // Declares the shapes of undeclared values of the written graph. Sizes that are not numbers are declared in
-  // terms of the names of the inputs' sizes ("2*N + 1"). Sizes that depend on results of opaque nodes are not
-  // declared.
+  // Declares the shapes of undeclared values of the written graph. Sizes that are not numbers are declared
+  // in terms of the names of the inputs' sizes ("2*N + 1"). Sizes that depend on results of opaque nodes are
+  // not declared.
   bool declare = false;
-  // Writes several nodes of the document as one if an ONNX operator computes the same: a MatMul and an Add as
-  // a Gemm, a Conv and the Add of its bias as a Conv. Floating-point results are equal up to rounding.
+  // Writes several nodes of the document as one if an ONNX operator computes the same: a MatMul and an Add
+  // as a Gemm, a Conv and the Add of its bias as a Conv. Floating-point results are equal up to rounding.
   bool fuse = false;
   // Treats the names of all graphs of this document as taken. New names begin with `name_prefix`. Used for a
   // body that is lowered as a document of its own.
@@ -57,8 +57,8 @@ struct LoweredModel {
 };
 
 // Lowers `graph`, whose outputs correspond to model.graph.outputs. `correspondence` maps values of the model
-// that were replaced or rebuilt to equal values of `graph` (see ir::replace). Nodes of the document that read
-// such values are kept. Error::unsupported if an operation cannot be exported at the model's opset.
+// that were replaced or rebuilt to equal values of `graph` (see ir::replace). Nodes of the document that
+// read such values are kept. Error::unsupported if an operation cannot be exported at the model's opset.
 Result<LoweredModel> lower(const Document& document, const LiftedModel& model, ir::Arena& arena, const ir::Graph& graph,
                            const ir::ValueMap& correspondence, const Fold& fold, const LowerOptions& options = {});
 

@@ -63,15 +63,15 @@ class Planner {
   // Writes a partly known shape as a constant.
   bool mark(ir::ValueId before, ir::ValueId value);
   // Handles a value that no operation of the graph reads as an operand: nodes of the document read only its
-  // integers (a shape). If its own nodes would keep values alive that the rewrites made superfluous, computes
-  // the integers from the shapes of existing values.
+  // integers (a shape). If its own nodes would keep values alive that the rewrites made superfluous,
+  // computes the integers from the shapes of existing values.
   void compute_integers_of(ir::ValueId value, std::size_t limit);
-  // Whether the document's nodes for `value` need a value that is not part of the graph, integers and booleans
-  // aside.
+  // Whether the document's nodes for `value` need a value that is not part of the graph, integers and
+  // booleans aside.
   bool drags(ir::ValueId value) const;
   Result<void> demand_exported(ir::ValueId value);
-  // Finds the values whose shapes give the symbolic integers of a new node, unless a node of the document has
-  // these integers.
+  // Finds the values whose shapes give the symbolic integers of a new node, unless a node of the document
+  // has these integers.
   Result<void> find_size_sources(PlanItem& item, ir::ValueId value);
   // Returns a node of the document that computes the same shape from the same shape with the same operator.
   // Returns null when the shape might depend on `value` (recompute_shapes_).

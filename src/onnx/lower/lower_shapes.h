@@ -24,8 +24,8 @@ struct SizeSource {
 // The sizes that can be read from shapes of values. Each size is read from the first value that has it.
 class SizeIndex {
  public:
-  // Adds the dimensions of a value. Values are added in ascending order of `position`; a value can be read at
-  // any later position.
+  // Adds the dimensions of a value. Values are added in ascending order of `position`; a value can be read
+  // at any later position.
   void add(const ir::Arena& arena, ir::ValueId value, std::size_t position);
 
   // Returns the sizes that `polys` can be computed from, among values at positions below `limit`.
@@ -48,9 +48,9 @@ class SizeIndex {
 };
 
 // Returns NodeProto messages, in order, that compute the polynomials into `output`: a vector of int64, or a
-// scalar if `scalar` (one polynomial). They use Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max (opset
-// 12, earlier Greater and Where), Concat and Reshape of ONNX's own domain. `name_of` returns the name of a
-// source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
+// scalar if `scalar` (one polynomial). They use Shape, Gather, Add, Mul, Sub, Div, Mod (opset 10), Max
+// (opset 12, earlier Greater and Where), Concat and Reshape of ONNX's own domain. `name_of` returns the name
+// of a source's value, `integers` the name of a constant vector with these elements, `fresh` a new name.
 struct ShapeNames {
   std::function<std::string(ir::ValueId)> name_of;
   std::function<std::string(const std::vector<std::int64_t>&)> integers;

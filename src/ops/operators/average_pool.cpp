@@ -1,6 +1,6 @@
 // average_pool: the mean over a window of x[N, C, spatial...] (ONNX AveragePool). With count_include_pad = 1
-// the padding counts as zeros, otherwise it does not count. Positions beyond the padding, which a window with
-// ceil_mode = 1 may have, never count.
+// the padding counts as zeros, otherwise it does not count. Positions beyond the padding, which a window
+// with ceil_mode = 1 may have, never count.
 #include "src/ops/window.h"
 
 namespace xflow::ops {

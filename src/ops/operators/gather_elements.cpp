@@ -1,5 +1,5 @@
-// gather_elements: out[i] = x[i with i[axis] replaced by indices[i]]. Negative indices count from the end, as
-// in gather.
+// gather_elements: out[i] = x[i with i[axis] replaced by indices[i]]. Negative indices count from the end,
+// as in gather.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

@@ -1,6 +1,6 @@
 // gather_nd (ONNX GatherND): out[b, j, r] = x[b, indices[b, j, 0], ..., indices[b, j, n - 1], r]. The first
-// `batch` dimensions of both operands are batch dimensions. The last dimension of `indices`, of known size n,
-// holds an index into the next n dimensions of x.
+// `batch` dimensions of both operands are batch dimensions. The last dimension of `indices`, of known size
+// n, holds an index into the next n dimensions of x.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

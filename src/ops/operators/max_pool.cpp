@@ -1,5 +1,5 @@
-// max_pool: the maximum over a window of x[N, C, spatial...], without the padding (ONNX MaxPool whose indices
-// are not used).
+// max_pool: the maximum over a window of x[N, C, spatial...], without the padding (ONNX MaxPool whose
+// indices are not used).
 #include "src/ops/window.h"
 
 namespace xflow::ops {

@@ -6,8 +6,8 @@
 namespace xflow::ops {
 namespace {
 
-// The types for which ONNX Range is this operator. For float16 and bfloat16, versions and runtimes accumulate
-// differently.
+// The types for which ONNX Range is this operator. For float16 and bfloat16, versions and runtimes
+// accumulate differently.
 constexpr TypeSet kRangeTypes =
     type_set({ir::DataType::float32, ir::DataType::float64, ir::DataType::int16, ir::DataType::int32, ir::DataType::int64});
 

@@ -1,6 +1,6 @@
 // resize: x sampled at another resolution (ONNX Resize and Upsample). Dimension k of size d becomes
-// floor(d * s) with the scale s = numerators[k] / denominators[k]. `coordinates` maps an index i of the result
-// to a position u in x:
+// floor(d * s) with the scale s = numerators[k] / denominators[k]. `coordinates` maps an index i of the
+// result to a position u in x:
 //
 //   asymmetric            u = i / s
 //   half_pixel            u = (i + 1/2) / s - 1/2

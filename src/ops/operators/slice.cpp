@@ -39,8 +39,8 @@ Result<SliceRange> slice_upwards(ir::Symbols& symbols, const ir::Poly& d, const 
     return from_end ? d - symbols.min(-bound, d) : symbols.min(bound, d);
   };
   const ir::Poly last = place(end, end_from_end);
-  // A constant start beyond a dynamic dimension selects nothing: the size is then 0. Clamping the start would
-  // only hide the constant.
+  // A constant start beyond a dynamic dimension selects nothing: the size is then 0. Clamping the start
+  // would only hide the constant.
   const bool clamped = start_from_end || !start.is_constant() || d.is_constant();
   const ir::Poly first = clamped ? place(start, start_from_end) : start;
   const bool both_from_end = start_from_end && end_from_end && symbols.lower_bound(end - start).value_or(-1) >= 0;
@@ -86,8 +86,8 @@ Result<SliceParts> slice_parts(const Operation& operation) {
     if (whole && !(k + 1 == shape.size() && parts.axes.empty())) continue;
     ir::Poly end = starts[k] + steps[k] * sizes[k];
     if (steps[k].constant().value_or(1) < 0) {
-      // ONNX counts a negative end from the end of the dimension. An end before the first element is exported
-      // as the smallest int64.
+      // ONNX counts a negative end from the end of the dimension. An end before the first element is
+      // exported as the smallest int64.
       if (!end.is_constant()) return movement::cannot("write the symbolic end of a slice that goes backwards");
       if (end.constant_term() < 0) end = std::numeric_limits<std::int64_t>::min();
     }

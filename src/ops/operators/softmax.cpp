@@ -1,5 +1,5 @@
-// softmax: e^x / sum(e^x) along an axis (ONNX Softmax). Floating point interpreters subtract the maximum of x
-// first (stable.h).
+// softmax: e^x / sum(e^x) along an axis (ONNX Softmax). Floating point interpreters subtract the maximum of
+// x first (stable.h).
 #include <algorithm>
 
 #include "src/ops/common.h"

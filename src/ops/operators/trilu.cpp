@@ -1,6 +1,6 @@
-// trilu: the upper (`upper` 1) or lower triangle of the matrices in the last two dimensions of x, 0 elsewhere
-// (ONNX Trilu). The triangle begins at diagonal `diagonal`: out[.., i, j] = x[.., i, j] if j - i >= diagonal
-// (upper) or j - i <= diagonal (lower), else 0.
+// trilu: the upper (`upper` 1) or lower triangle of the matrices in the last two dimensions of x, 0
+// elsewhere (ONNX Trilu). The triangle begins at diagonal `diagonal`: out[.., i, j] = x[.., i, j] if j -
+// i >= diagonal (upper) or j - i <= diagonal (lower), else 0.
 #include <fmt/format.h>
 
 #include "src/ops/data_movement.h"

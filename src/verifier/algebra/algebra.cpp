@@ -77,7 +77,8 @@ Algebra::Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& fact
   }
 }
 
-// Sums and products. ----------------------------------------------------------------------------------------
+// Sums and
+// products. ----------------------------------------------------------------------------------------
 
 Expression Algebra::constant(const Rational& value) const {
   Expression e;
@@ -179,7 +180,8 @@ Expression Algebra::power(const Expression& e, int exponent) {
   return result;
 }
 
-// Properties of values. -------------------------------------------------------------------------------------
+// Properties of
+// values. -------------------------------------------------------------------------------------
 
 bool Algebra::positive(const Factor& f) const {
   if (positive_by_form(f) || is_known(Sign::positive, f)) return true;

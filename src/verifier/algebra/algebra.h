@@ -24,8 +24,8 @@ class Algebra {
   // exists.
   void know(const KnownSigns* signs) { signs_ = signs != nullptr && !signs->empty() ? signs : nullptr; }
   bool knows_signs() const { return signs_ != nullptr; }
-  // While an `Under` exists, questions about values are answered for the points where `context` holds and the
-  // booleans have the given values.
+  // While an `Under` exists, questions about values are answered for the points where `context` holds and
+  // the booleans have the given values.
   class Under {
    public:
     Under(Algebra& algebra, const Condition& context, KnownBooleans booleans)
@@ -60,8 +60,8 @@ class Algebra {
   NormalTerm multiply(const NormalTerm& a, const NormalTerm& b);
   Expression multiply(const Expression& a, const Expression& b);
   Expression power(const Expression& e, int exponent);
-  // Multiplies the term by factor^power and merges equal factors: x^p x^q = x^(p+q), where p + q = 0 requires
-  // that x is nonzero; b b = b for booleans.
+  // Multiplies the term by factor^power and merges equal factors: x^p x^q = x^(p+q), where p + q = 0
+  // requires that x is nonzero; b b = b for booleans.
   void multiply_factor(NormalTerm& term, const FactorPtr& factor, int power);
 
   // function(arguments) with the laws of the function applied.
@@ -123,8 +123,8 @@ class Algebra {
   Expression is_zero(Expression e);
   // The boolean "a or b" if a is x < y and b is x = y for integers: x < y + 1. Otherwise nullopt.
   std::optional<Expression> less_or_equal(const Expression& a, const Expression& b);
-  // The common factors of all terms: dimensions, and powers of the factors that mention no symbol of `bound`.
-  // `usable` returns the power that may be taken out (0: none). The coefficient of the result is 1.
+  // The common factors of all terms: dimensions, and powers of the factors that mention no symbol of
+  // `bound`. `usable` returns the power that may be taken out (0: none). The coefficient of the result is 1.
   using Usable = std::function<int(const FactorPower&)>;
   NormalTerm common(const std::vector<const NormalTerm*>& terms, const std::vector<SymbolId>& bound, const Usable& usable) const;
   // The term divided by `common`.
@@ -142,7 +142,8 @@ class Algebra {
 
 // The value of a constant expression; nullopt for any other expression.
 std::optional<Rational> constant_value(const Expression& e);
-// The largest positive rational that divides all coefficients: gcd of numerators / lcm of denominators. 1 for no terms.
+// The largest positive rational that divides all coefficients: gcd of numerators / lcm of denominators. 1
+// for no terms.
 Rational content(const std::vector<const Expression*>& expressions);
 
 }  // namespace xflow::verifier

@@ -53,7 +53,8 @@ NormalTerm Algebra::without(NormalTerm term, const NormalTerm& common) const {
   return term;
 }
 
-// log(c d p^n t) = log(c) + log(d) + n log(p) + log(t) for a positive rational c, dimensions d and positive p; log(exp(t)) = t.
+// log(c d p^n t) = log(c) + log(d) + n log(p) + log(t) for a positive rational c, dimensions d and positive
+// p; log(exp(t)) = t.
 Expression Algebra::logarithm(const Expression& e) {
   if (e.is_zero()) return function(Function::log, {e});
   std::vector<const NormalTerm*> terms;

@@ -29,7 +29,8 @@ bool keeps_values(DataType from, DataType to) {
   if (ir::is_integer(from) && ir::is_floating(to))
     return magnitude_bits(from) <= ir::mantissa_bits(to) || broken(Fault::conversions_to_floating_keep_values);
   if (!ir::is_floating(from) || !ir::is_floating(to)) return false;
-  // Neither of float16 and bfloat16 contains the other: float16 has more digits, bfloat16 has larger numbers.
+  // Neither of float16 and bfloat16 contains the other: float16 has more digits, bfloat16 has larger
+  // numbers.
   return to == DataType::float64 || (to == DataType::float32 && from != DataType::float64);
 }
 

@@ -15,8 +15,8 @@ struct SolvedFacts {
 };
 
 // Uses the facts and no other assumptions. An equation s = p (s not in p) replaces s by p, and keeps 1 <= p
-// if s is a dimension. An equation s + r = q floor((s + r) / q) (q divides s + r) replaces s by q m - r for a
-// new integer m. Two inequalities that together form an equation count as an equation.
+// if s is a dimension. An equation s + r = q floor((s + r) / q) (q divides s + r) replaces s by q m - r for
+// a new integer m. Two inequalities that together form an equation count as an equation.
 SolvedFacts solve_facts(ir::Symbols& symbols, const std::vector<rules::Fact>& facts);
 
 }  // namespace xflow::verifier

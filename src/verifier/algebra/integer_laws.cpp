@@ -117,8 +117,8 @@ Expression Algebra::integer_quotient(const Expression& a, const Expression& b) {
   return function(Function::integer_divide, {above, std::move(divisor)});
 }
 
-// (a + m b) mod b = a mod b for an integer m. The remainder with the sign of the dividend is 0 for a multiple
-// of b.
+// (a + m b) mod b = a mod b for an integer m. The remainder with the sign of the dividend is 0 for a
+// multiple of b.
 Expression Algebra::remainder(Function f, const Expression& a, const Expression& b) {
   const auto divisor = integer_value(b);
   if (divisor && *divisor != 0) {

@@ -42,8 +42,8 @@ class KnownSigns {
   void set(std::vector<KnownSign> signs) { signs_ = std::move(signs); }
   bool empty() const { return signs_.empty(); }
 
-  // True only if the value has the sign wherever `context` holds and the booleans have their values. Searches
-  // only for values of binders, and does not call the solver.
+  // True only if the value has the sign wherever `context` holds and the booleans have their values.
+  // Searches only for values of binders, and does not call the solver.
   bool has(Sign wanted, const Factor& value, const Condition& context, const KnownBooleans& booleans) const;
   bool has(Sign wanted, const Expression& value, const Condition& context, const KnownBooleans& booleans) const;
   // The numbers of the signs that the answers of has() used.

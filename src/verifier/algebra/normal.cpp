@@ -270,7 +270,8 @@ Piece refresh(Symbols& symbols, const Piece& piece, Symbols::Substitution by) {
   return Substituter(symbols, std::move(by), true).piece(piece);
 }
 
-// Collection of polynomials, binders and symbols. -----------------------------------------------------------
+// Collection of polynomials, binders and
+// symbols. -----------------------------------------------------------
 
 void collect_polys(const Factor& factor, std::vector<Poly>& polys) {
   polys.insert(polys.end(), factor.indices.begin(), factor.indices.end());

@@ -2,11 +2,11 @@
 //
 // An expression is a sum of terms
 //   coefficient * product of dimension^power * Sum over binders [conditions] * product of factor^power
-// A factor is a read T[polynomials], an integer polynomial as a number, a real variable of the rule, a scalar
-// function of expressions, or a maximum. There is no if-then-else: concatenation, padding and identities are
-// conditions in brackets, and the ranges of binders are ordinary conditions. A negative power of x is a power
-// of its reciprocal, and the reciprocal of 0 is 0. Proofs therefore never need x / x = 1 for an x that may be
-// 0; counterexamples do not use entries that divide by 0.
+// A factor is a read T[polynomials], an integer polynomial as a number, a real variable of the rule, a
+// scalar function of expressions, or a maximum. There is no if-then-else: concatenation, padding and
+// identities are conditions in brackets, and the ranges of binders are ordinary conditions. A negative power
+// of x is a power of its reciprocal, and the reciprocal of 0 is 0. Proofs therefore never need x / x = 1 for
+// an x that may be 0; counterexamples do not use entries that divide by 0.
 #pragma once
 
 #include <cstdint>
@@ -100,7 +100,8 @@ Rational inverse(const Rational& a);  // requires a != 0
 // The conjunction of both conditions.
 Condition joined(const Condition& a, const Condition& b);
 
-// Structural equality; bound names must be equal too, except in `equal_up_to_renaming`, which renames the binders inside factors.
+// Structural equality; bound names must be equal too, except in `equal_up_to_renaming`, which renames the
+// binders inside factors.
 bool same(const Atom& a, const Atom& b);
 bool same(const Condition& a, const Condition& b);  // in the same order, too
 std::size_t hash_of(const Condition& condition);

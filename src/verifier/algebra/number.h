@@ -1,7 +1,7 @@
 // Numbers of the concrete evaluation.
 //
-// A number is an exact rational as long as only rational operations produced it. A transcendental function or
-// an irrational root produces an approximation with a 64-bit mantissa. Two sides differ if exact values
+// A number is an exact rational as long as only rational operations produced it. A transcendental function
+// or an irrational root produces an approximation with a 64-bit mantissa. Two sides differ if exact values
 // differ, or if approximations differ by far more than rounding explains.
 #pragma once
 
@@ -31,7 +31,8 @@ class Number {
   static Number undefined();
   static Number unknown();
 
-  // The operation has no value for its operands: division by 0, the root of a negative number, an index out of range.
+  // The operation has no value for its operands: division by 0, the root of a negative number, an index out
+  // of range.
   bool is_undefined() const { return state_ == State::undefined; }
   // A value may exist, but this type cannot represent it.
   bool is_unknown() const { return state_ == State::unknown; }
@@ -64,8 +65,8 @@ Number apply_function(ops::Function function, std::span<const Number> arguments)
 Number add(const Number& a, const Number& b);
 Number multiply(const Number& a, const Number& b);
 // Converts like ONNX Cast: integers wrap, floating-point numbers are rounded to nearest even, and truncated
-// when converted to an integer type. Undefined if the truncated number does not fit the integer type; unknown
-// if the rounding of an approximation is ambiguous.
+// when converted to an integer type. Undefined if the truncated number does not fit the integer type;
+// unknown if the rounding of an approximation is ambiguous.
 Number convert(ir::DataType from, ir::DataType to, const Number& value);
 Number from_literal(const ir::Real& value);  // `value` must not be a variable
 

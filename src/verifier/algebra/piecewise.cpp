@@ -61,8 +61,8 @@ Polynomial product(const Polynomial& a, const Polynomial& b) {
   return result;
 }
 
-// pieces[k] holds between points[k - 1] and points[k]; the first piece starts at minus infinity, the last one
-// ends at infinity. Points ascend.
+// pieces[k] holds between points[k - 1] and points[k]; the first piece starts at minus infinity, the last
+// one ends at infinity. Points ascend.
 struct Piecewise {
   std::vector<Rational> points;
   std::vector<Polynomial> pieces;

@@ -13,8 +13,8 @@ namespace xflow::verifier {
 // linear functions, too.
 //
 // False if `e` is not 0, or if the method does not decide: several variables, conditions, maxima of
-// polynomials whose difference is not linear, rationals that do not fit 64 bits. A clause that is not decided
-// is dropped, which strengthens the claim.
+// polynomials whose difference is not linear, rationals that do not fit 64 bits. A clause that is not
+// decided is dropped, which strengthens the claim.
 bool is_zero_by_cases(const RealExpr& e, std::span<const RealClause> clauses = {});
 
 }  // namespace xflow::verifier

@@ -1,5 +1,5 @@
-// The last resort for terms that alignment does not cancel: arithmetic on their values. The search here finds
-// equal components. Their meaning and the final query belong to the checker (checker_values.cpp).
+// The last resort for terms that alignment does not cancel: arithmetic on their values. The search here
+// finds equal components. Their meaning and the final query belong to the checker (checker_values.cpp).
 #pragma once
 
 #include <optional>

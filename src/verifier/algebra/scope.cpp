@@ -115,8 +115,8 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
     changed = true;
     one_was_changed = true;
   }
-  // Inside functions, removes conditions on outer symbols that the context decides: they would split the term
-  // outside.
+  // Inside functions, removes conditions on outer symbols that the context decides: they would split the
+  // term outside.
   for (std::size_t k = 0; k < result.size() && nesting_ > 1; ++k) {
     const auto is_own = [&](SymbolId b) { return mentions(symbols(), result[k], b); };
     if (std::any_of(binders.begin(), binders.end(), is_own)) continue;
@@ -131,7 +131,8 @@ Normalizer::Step Normalizer::tidy_all_conditions(const std::vector<SymbolId>& bi
   return Step::changed;
 }
 
-// Eliminates a binder that is determined by an equality with coefficient 1 or -1, or by a range of one point.
+// Eliminates a binder that is determined by an equality with coefficient 1 or -1, or by a range of one
+// point.
 bool Normalizer::eliminate_binder(std::vector<SymbolId>& binders, const Condition& conditions, Symbols::Substitution& by) {
   for (const Atom& a : conditions) {
     if (a.relation != Relation::zero) continue;

@@ -31,8 +31,8 @@ class Normalizer {
   std::uint64_t steps() const { return steps_; }
   void step();
 
-  // Simplifies the expression; the result is equal wherever `context` holds. Every term of the result has the
-  // ranges of its binders among its conditions.
+  // Simplifies the expression; the result is equal wherever `context` holds. Every term of the result has
+  // the ranges of its binders among its conditions.
   Expression simplify(const Expression& expression, const Condition& context);
 
   // Simplifies the pieces of a maximum, where it does not matter how often a value of the body occurs.
@@ -45,7 +45,8 @@ class Normalizer {
   const std::optional<SplitRequest>& split_request() const { return split_request_; }
   void clear_split_request() { split_request_.reset(); }
 
-  // Replaces the divisions and maxima inside polynomials that the conditions decide. `by` receives symbol -> value.
+  // Replaces the divisions and maxima inside polynomials that the conditions decide. `by` receives symbol ->
+  // value.
   void reduce_defined(const std::vector<Poly>& polys, const Condition& known, ir::Symbols::Substitution& by);
 
  private:

@@ -1,8 +1,8 @@
 // Certificates: what the matcher found, as data that the checker replays without search.
 //
-// A certificate says why a sum of terms is 0: the terms are grouped in clusters whose bodies are equal after a change of summation
-// indices, and in each cluster the coefficients cancel wherever the conditions hold. Terms that no alignment cancels may be 0 by
-// arithmetic on the values of their components.
+// A certificate says why a sum of terms is 0: the terms are grouped in clusters whose bodies are equal after
+// a change of summation indices, and in each cluster the coefficients cancel wherever the conditions hold.
+// Terms that no alignment cancels may be 0 by arithmetic on the values of their components.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Component;
 struct FactorProof;
 struct DemandProof;
 
-// A term written over the space of its cluster: binder k of the term is maps[k], a polynomial over the space and the free symbols.
+// A term written over the space of its cluster: binder k of the term is maps[k], a polynomial over the space
+// and the free symbols.
 struct Member {
   std::size_t term;                  // index in the list of terms
   std::vector<Poly> maps;            // one per binder; then those of added binders, which are 0, if the space is larger
@@ -30,8 +31,8 @@ struct Cluster {
 };
 
 // Terms whose sum is 0 by arithmetic on their values: maxima, booleans, reciprocals. The checker splits the
-// terms into components (products of factors that binders connect, or single factors). Each component becomes
-// a real variable; equal components share one.
+// terms into components (products of factors that binders connect, or single factors). Each component
+// becomes a real variable; equal components share one.
 struct Arithmetic {
   std::vector<std::size_t> terms;     // indices in the list of terms; empty: no claim
   std::vector<Component> components;  // in the order in which the checker reaches them

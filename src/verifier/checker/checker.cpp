@@ -155,7 +155,8 @@ bool Checker::cluster(const std::vector<NormalTerm>& terms, const Cluster& clust
     if (mapped.factors.size() > first.factors.size() && !broken(Fault::checker_more_factors)) return false;
     if (m.pairing.size() != first.factors.size() && !m.pairing.empty()) return false;
     if (m.factors.size() != first.factors.size() && !m.factors.empty()) return false;
-    // The pairing is a permutation, and paired factors are equal wherever the conditions of this member hold.
+    // The pairing is a permutation, and paired factors are equal wherever the conditions of this member
+    // hold.
     std::vector<int> used(mapped.factors.size(), 0);
     const Condition here = broken(Fault::checker_factors_without_conditions) ? context : joined(context, mapped.conditions);
     for (std::size_t k = 0; k < first.factors.size(); ++k) {

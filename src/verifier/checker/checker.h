@@ -39,8 +39,8 @@ class Checker {
   // space.
   bool contained(const Piece& covered, const std::vector<Piece>& pieces, const Cover& cover, const Condition& context);
   // True only if the terms sum to 0 by arithmetic on the values of their components. `identify` returns the
-  // number of the known component that the next one equals, or the next number for a new one. nullopt rejects
-  // the proof.
+  // number of the known component that the next one equals, or the next number for a new one. nullopt
+  // rejects the proof.
   using Identify = std::function<std::optional<std::size_t>(const std::vector<NormalTerm>& known, const NormalTerm& component)>;
   bool zero_by_values(const std::vector<NormalTerm>& terms, const Condition& context, const Identify& identify);
 

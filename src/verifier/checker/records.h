@@ -19,9 +19,9 @@
 //       (0 2)(1 3)
 //
 // `hash` is the hash of the rule's text, `semantics` that of its operators and of the checker. `guard` lists
-// the rule's guards. `assumes` lists what the typing of the source of any instance assumes besides, as guards
-// of the rule language. `instances` gives the proof of each instance, in the order in which instances are
-// made (0*3: three instances with proof 0; v: no shape satisfies the facts of the instance).
+// the rule's guards. `assumes` lists what the typing of the source of any instance assumes besides, as
+// guards of the rule language. `instances` gives the proof of each instance, in the order in which instances
+// are made (0*3: three instances with proof 0; v: no shape satisfies the facts of the instance).
 //
 // A proof has one certificate per output (see certificate_text.h; '-' for none). `shown` lists the questions
 // about conditions, asked on the way to the normal forms, that hold; a replay does not ask the others again.
@@ -93,8 +93,8 @@ RuleRecord describe(const rules::Rule& rule, std::span<rules::RuleInstance> inst
 // another meaning, a rejected certificate.
 Result<void> replay(const rules::Rule& rule, const RuleRecord& record, const Options& options = {});
 
-// Returns whether the record of each rule is accepted; refused with one line that says whether it is missing,
-// stale or wrong. Replays `jobs` rules at a time.
+// Returns whether the record of each rule is accepted; refused with one line that says whether it is
+// missing, stale or wrong. Replays `jobs` rules at a time.
 std::vector<Acceptance> replay(std::span<const rules::Rule> rules, const RecordFile& records, const Options& options, int jobs);
 
 // The record file of a rule file: NAME.proofs beside NAME.rules.

@@ -39,8 +39,8 @@ std::uint64_t mix(std::uint64_t a, std::uint64_t b) {
   return z ^ (z >> 31U);
 }
 
-// Hashes indices and binders by the order in which they are bound. Hashes of polynomials do not depend on the
-// order of symbols.
+// Hashes indices and binders by the order in which they are bound. Hashes of polynomials do not depend on
+// the order of symbols.
 class Hasher {
  public:
   Hasher(const ir::Symbols& symbols, const std::vector<Poly>& index) : symbols_(symbols) {

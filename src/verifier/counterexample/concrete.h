@@ -50,8 +50,8 @@ class Concrete {
   // The shape of a value; nullopt if a dimension is not a known nonnegative number.
   std::optional<std::vector<std::int64_t>> shape(ir::ValueId value, const Assignment& assignment) const;
   // Draws entries that satisfy the types and value facts of the variables, from a seed. `kind` selects
-  // integers of magnitude up to 3, up to 12, 0 and 1, halves, integers near a power of two, where conversions
-  // begin to lose values, or positive integers.
+  // integers of magnitude up to 3, up to 12, 0 and 1, halves, integers near a power of two, where
+  // conversions begin to lose values, or positive integers.
   enum class Entry : std::uint8_t { small, large, bits, halves, edges, positive };
   std::optional<Inputs> draw(const Assignment& assignment, std::uint64_t seed, Entry kind) const;
   // The value of a polynomial; nullopt if the value of a symbol is not known.
@@ -76,8 +76,8 @@ class Concrete {
   // tensor.
   const std::vector<ir::Poly>& open_sizes() const;
   bool has_empty_tensors(const Assignment& assignment) const;
-  // The shapes of the outputs of a graph, as its operators type them for these sizes; nullopt if they have no
-  // type.
+  // The shapes of the outputs of a graph, as its operators type them for these sizes; nullopt if they have
+  // no type.
   std::optional<std::vector<std::vector<std::int64_t>>> output_shapes(const ir::Graph& graph, const Assignment& assignment) const;
 
   // True if a side has a conversion that can lose a value.

@@ -62,8 +62,8 @@ bool is_number_of(const rules::RuleInstance& instance, std::size_t variable, con
 bool satisfies_value_facts(const rules::RuleInstance& instance, const Concrete& concrete, const Assignment& assignment,
                            std::size_t variable, const ir::Rational& entry);
 
-// Explains a failed obligation. The verdict is refuted if shapes are found on which the target has no type or
-// another shape; otherwise ill-typed if no shape makes both sides well typed, and unknown if some may.
+// Explains a failed obligation. The verdict is refuted if shapes are found on which the target has no type
+// or another shape; otherwise ill-typed if no shape makes both sides well typed, and unknown if some may.
 Decision explain_obligation(const rules::RuleInstance& instance, Concrete& concrete, Sampler& sampler,
                             const std::vector<Assignment>& samples, Proof& proof, const rules::Fact& failed);
 

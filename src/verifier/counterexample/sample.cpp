@@ -67,8 +67,8 @@ Assignment Sampler::random_assignment(std::int64_t largest) {
   return a;
 }
 
-// Moves towards the facts. A failing equation assigns one of its symbols (with coefficient 1 or -1) the value
-// that solves it. A failing inequality moves one of its symbols by the missing amount.
+// Moves towards the facts. A failing equation assigns one of its symbols (with coefficient 1 or -1) the
+// value that solves it. A failing inequality moves one of its symbols by the missing amount.
 void Sampler::repair(Assignment& assignment, const std::vector<Atom>& facts) {
   const auto& symbols = instance_.arena->symbols();
   for (int round = 0; round < 8; ++round) {

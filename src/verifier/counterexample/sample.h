@@ -21,8 +21,8 @@ class Sampler {
   // Returns random, repaired assignments only, from a few rounds.
   std::vector<Assignment> quick_assignments(std::size_t wanted);
   // Returns up to `wanted` more assignments, different from `known`. First it solves the facts for some
-  // symbols and draws the others; then it takes models of Z3 that differ from all others in a symbol drawn at
-  // random. Makes symbols.
+  // symbols and draws the others; then it takes models of Z3 that differ from all others in a symbol drawn
+  // at random. Makes symbols.
   std::vector<Assignment> others(const std::vector<Assignment>& known, std::size_t wanted);
   // True only if no other assignment satisfies the facts.
   bool are_all(const std::vector<Assignment>& known);

@@ -17,15 +17,16 @@
 namespace xflow::verifier {
 
 // How symbols and polynomials of an instance are written. elements: element by element, p[2], for the choice
-// of guards; relations of all elements are joined later. any_rank: as expressions that mean the same at every
-// rank, ends(p)[0], [S..][1], product(r), for the text of a record.
+// of guards; relations of all elements are joined later. any_rank: as expressions that mean the same at
+// every rank, ends(p)[0], [S..][1], product(r), for the text of a record.
 enum class Wording : std::uint8_t { elements, any_rank };
 
 class FormulaTranslator {
  public:
   FormulaTranslator(const rules::Rule& rule, const rules::RuleInstance& instance, Wording wording);
 
-  // The number of elements of a list or a sequence; for the name "x." the number of dimensions of variable x.
+  // The number of elements of a list or a sequence; for the name "x." the number of dimensions of variable
+  // x.
   std::size_t length(const std::string& list) const;
 
   // The dimensions of a variable as the rule names them; empty if the rule has no names for them.

@@ -9,7 +9,8 @@
 
 namespace xflow::verifier {
 
-// All guards of the vocabulary for this rule, weak and simple ones first. `instance` is one of its instances.
+// All guards of the vocabulary for this rule, weak and simple ones first. `instance` is one of its
+// instances.
 std::vector<rules::Guard> vocabulary(const rules::Rule& rule, const rules::RuleInstance& instance, const Concrete& concrete);
 
 // Joins equations that cover all elements of lists: p[0] = q[0] and p[1] = q[1] become p = q; those of the

@@ -8,8 +8,8 @@
 
 namespace xflow::verifier {
 
-// All ways (up to `limit`) to pair the factors of `a` with those of `b` so that signatures and powers agree: result[k] is the factor of `b`
-// for factor k of `a`.
+// All ways (up to `limit`) to pair the factors of `a` with those of `b` so that signatures and powers agree:
+// result[k] is the factor of `b` for factor k of `a`.
 std::vector<std::vector<std::size_t>> pairings(const NormalTerm& a, const NormalTerm& b, std::size_t limit);
 
 // Appends the polynomials over the unknown and other symbols that must all be 0 for the factors to be equal.

@@ -38,9 +38,9 @@ bool enters_proof(const rules::Guard& guard);
 // True for relations of ranks only. They say for which ranks a rule is meant.
 bool is_about_ranks(const rules::Guard& guard);
 
-// The guards of a proved rule, in their order, without which the rule is not proved. Guards about ranks count
-// as needed, and so do guards without which more than 40 choices are open. A guard that the others make
-// redundant is left out.
+// The guards of a proved rule, in their order, without which the rule is not proved. Guards about ranks
+// count as needed, and so do guards without which more than 40 choices are open. A guard that the others
+// make redundant is left out.
 std::vector<rules::Guard> needed_guards(const rules::Rule& rule, const Options& options = {});
 
 }  // namespace xflow::verifier

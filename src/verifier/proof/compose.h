@@ -1,4 +1,5 @@
-// The value of a graph's output as one expression: operator semantics composed through the graph, down to reads of variables.
+// The value of a graph's output as one expression: operator semantics composed through the graph, down to
+// reads of variables.
 #pragma once
 
 #include <functional>
@@ -30,8 +31,8 @@ class Composer {
   void set_branches(Branch branch);
 
   // Demands (demands.h): what must hold for the element of `value` at `index` to have a value, and for a
-  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand. An
-  // index or divisor that may have no value does not stop a node. It adds none if `source` uses it, too.
+  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand.
+  // An index or divisor that may have no value does not stop a node. It adds none if `source` uses it, too.
   using Known = std::function<bool(const Condition& condition, const Atom& atom)>;
   bool has_demands(ir::ValueId value);
   std::vector<Piece> demands(ir::ValueId value, const std::vector<Poly>& index);
@@ -73,8 +74,8 @@ class Composer {
     std::vector<Poly> values;
   };
   std::vector<Case> cases(const std::vector<Poly>& polys, Scope node);
-  // The element of an integer value at `index` as index polynomials, case by case; nullopt if it is not known
-  // to be one.
+  // The element of an integer value at `index` as index polynomials, case by case; nullopt if it is not
+  // known to be one.
   std::optional<std::vector<Case>> element_cases(ir::ValueId value, const std::vector<Poly>& index);
   std::optional<std::vector<Case>> integer_cases(const ops::Expr& e, Scope node);
   // The cases of the polynomials of a condition.
@@ -114,8 +115,8 @@ class Composer {
   Algebra& algebra_;
   ir::Arena& arena_;
   const ir::Symbols::Substitution& solved_;
-  // The first element of a value is composed for its own index, because most values are read once. The second
-  // read makes a generic element, into which its index and all later indices are substituted.
+  // The first element of a value is composed for its own index, because most values are read once. The
+  // second read makes a generic element, into which its index and all later indices are substituted.
   Branch branch_;
   std::unordered_set<ir::ValueId> read_;
   std::unordered_set<ir::ValueId> read_as_pieces_;

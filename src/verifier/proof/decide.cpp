@@ -98,7 +98,8 @@ namespace {
 
 constexpr const char* kDisagreement = "agreement: the normal forms are equal, but direct evaluation differs (please report this)";
 
-// Decides one instance by its obligations, the proof, and direct evaluation, which must agree with the proof.
+// Decides one instance by its obligations, the proof, and direct evaluation, which must agree with the
+// proof.
 class Decider {
  public:
   Decider(rules::RuleInstance& instance, const Options& options)

@@ -1,14 +1,14 @@
 // Demands: what must hold for an element of a graph to have a value.
 //
 // A demand is a piece, like those of a maximum, whose body is one predicate of expressions. For all binders
-// that satisfy the conditions, the predicate holds of its first arguments if its other arguments, the guards,
-// are all 1. Division demands "nonzero", a logarithm "positive", a root "nonnegative", a power with an
-// unknown exponent "power", and a conversion to an integer type "fits int8". These demands hold for each
+// that satisfy the conditions, the predicate holds of its first arguments if its other arguments, the
+// guards, are all 1. Division demands "nonzero", a logarithm "positive", a root "nonnegative", a power with
+// an unknown exponent "power", and a conversion to an integer type "fits int8". These demands hold for each
 // element by itself. "in_range" of an index and a size, and "divisor" of an integer division, are demands of
 // all elements of a node, because a runtime that computes the node stops otherwise.
 //
-// A rule is proved only if every demand of the target follows from those of the source: demands of the source
-// cover it wherever it applies.
+// A rule is proved only if every demand of the target follows from those of the source: demands of the
+// source cover it wherever it applies.
 #pragma once
 
 #include <string_view>

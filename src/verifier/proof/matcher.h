@@ -17,8 +17,8 @@ class Matcher {
   using Scalar = std::function<std::optional<std::vector<Component>>(const std::vector<NormalTerm>& terms, const Condition& context)>;
   Matcher(Normalizer& normalizer, Checker& checker, Scalar scalar);
 
-  // Finds why the terms sum to 0 wherever `context` holds; nullopt if no reason is found. `left` receives the
-  // terms that remain.
+  // Finds why the terms sum to 0 wherever `context` holds; nullopt if no reason is found. `left` receives
+  // the terms that remain.
   std::optional<Certificate> zero(const std::vector<NormalTerm>& terms, const Condition& context, std::vector<std::size_t>* left = nullptr);
   // The same without arithmetic on values.
   std::optional<Certificate> zero_by_alignment(const std::vector<NormalTerm>& terms, const Condition& context,

@@ -52,8 +52,8 @@ class Proof {
   bool replay(const std::vector<std::size_t>& shown, const std::vector<std::size_t>& given, const Read& read);
 
   const std::string& open() const { return open_; }
-  // Conditions on dimensions and output indices under which the remaining terms may differ: where to look for
-  // a counterexample.
+  // Conditions on dimensions and output indices under which the remaining terms may differ: where to look
+  // for a counterexample.
   const std::vector<Condition>& hints() const { return hints_; }
   bool stopped_by_steps() const { return stopped_by_steps_; }
   // The normal forms of the outputs that have them so far, one line each.

@@ -1,5 +1,5 @@
-// Queries to Z3. Only z3/queries.cpp uses Z3. A build without Z3 has no_z3/queries.cpp instead, which answers
-// every query with no: that is never wrong, it only proves less.
+// Queries to Z3. Only z3/queries.cpp uses Z3. A build without Z3 has no_z3/queries.cpp instead, which
+// answers every query with no: that is never wrong, it only proves less.
 #pragma once
 
 #include <cstdint>

@@ -88,7 +88,8 @@ void Solver::stop_answers() {
   replayed_.reset();
 }
 
-// True if bounds from the other atoms make an atom false: a linear combination of the conditions is negative.
+// True if bounds from the other atoms make an atom false: a linear combination of the conditions is
+// negative.
 bool Solver::obviously_contradictory(std::span<const Atom> condition) const {
   const Ranges ranges(symbols_, {facts_, condition});
   return std::any_of(condition.begin(), condition.end(), [&](const Atom& a) {

@@ -80,8 +80,8 @@ class Solver {
   // Integers for `wanted` that satisfy the facts and `condition` with real products; nullopt if none are
   // found within the limit.
   using Model = std::map<ir::SymbolId, std::int64_t>;
-  // Stops searching for models after a few that are not decided within the limit, because the next would take
-  // as long.
+  // Stops searching for models after a few that are not decided within the limit, because the next would
+  // take as long.
   std::optional<Model> model(std::span<const ops::Atom> condition, std::span<const ir::SymbolId> wanted);
 
   std::uint64_t queries() const { return queries_; }
@@ -112,8 +112,8 @@ class Solver {
     bool answer;
   };
   std::unordered_map<std::size_t, std::vector<Vanishing>> vanishing_;
-  // True if integers were found that satisfy the facts, the condition, and the ranges of the elements that it
-  // mentions.
+  // True if integers were found that satisfy the facts, the condition, and the ranges of the elements that
+  // it mentions.
   bool has_witness(std::span<const ops::Atom> condition, int attempts = 1);
   bool vanishes_by_search(std::span<const ops::Atom> condition, std::span<const Indicator> indicators, bool real);
   // True if integers were found for which the sum of the indicators is not 0.

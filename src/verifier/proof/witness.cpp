@@ -46,8 +46,8 @@ bool Witness::holds(const Atom& atom, std::int64_t& distance) const {
   return atom.relation == Relation::at_least_zero ? *v >= 0 : atom.relation == Relation::zero ? *v == 0 : *v != 0;
 }
 
-// Assigns one symbol of the atom the value closest to its current one at which the atom holds, if the atom is
-// linear in that symbol.
+// Assigns one symbol of the atom the value closest to its current one at which the atom holds, if the atom
+// is linear in that symbol.
 bool Witness::move(const Atom& atom, std::int64_t distance) {
   std::vector<std::pair<SymbolId, std::int64_t>> choices;
   for (const SymbolId s : atom.poly.symbols()) {

@@ -1,5 +1,5 @@
-// Integers that satisfy conditions, found by moving towards them: a quick test for "not empty" before a query
-// to Z3.
+// Integers that satisfy conditions, found by moving towards them: a quick test for "not empty" before a
+// query to Z3.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace xflow::verifier {
 
-// Answers are hints, because elements of tensors are treated as free integers. Use them only where the answer
-// "no" is safe.
+// Answers are hints, because elements of tensors are treated as free integers. Use them only where the
+// answer "no" is safe.
 class Witness {
  public:
   explicit Witness(const ir::Symbols& symbols) : symbols_(symbols) {}

@@ -102,8 +102,8 @@ struct Build {
   // The dimensions of a broadcast operand as the kernel sees them, with rank `rank`. Leading dimensions are
   // joined if the product is flattened.
   Dims fold(const Dims& dims, std::size_t rank) const;
-  // Whether the first post-operation adds a tensor that varies along dimension `channel` only; it is then the
-  // kernel's bias.
+  // Whether the first post-operation adds a tensor that varies along dimension `channel` only; it is then
+  // the kernel's bias.
   bool first_is_bias(const Dims& dims, std::size_t channel, std::span<const Step> steps) const;
 
   void one_operand(const dnnl::primitive& primitive, const dnnl::memory::desc& src, const dnnl::memory::desc& dst,

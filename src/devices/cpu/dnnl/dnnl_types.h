@@ -1,4 +1,5 @@
-// Types, layouts and functions shared by the files that build oneDNN's kernels. Included in this folder only.
+// Types, layouts and functions shared by the files that build oneDNN's kernels. Included in this folder
+// only.
 #pragma once
 
 #include <array>
