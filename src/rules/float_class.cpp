@@ -310,13 +310,28 @@ class Classifier {
     for (std::size_t k = 0; k < elements_.source().size(); ++k) compare_output(elements_, k, comparable);
     compare_places(comparable);
   }
+  static bool accumulates(const Elements& elements, ElementId id) {
+    const ElementId roots[] = {id};
+    return std::ranges::any_of(elements.below(roots, true), [&](ElementId k) {
+      return elements[k].kind == Element::Kind::application && elements[k].effect->work == FloatWork::accumulates;
+    });
+  }
   void compare_output(const Elements& elements, std::size_t output, bool comparable) {
     Sizes sizes(elements);
     const std::vector<ElementId>& source = *elements.source()[output];
-    // The error of an element is within that of each element of the source that can be at the same position.
+    // The error of an element is within that of each element of the source that can be at the same position. Among
+    // sums of elements that cannot be told apart it is within that of one.
     const auto is_within = [&](ElementId t) {
-      return std::ranges::all_of(source,
-                                 [&](ElementId s) { return (elements.moves() && never_meet(elements, s, t)) || sizes.within(t, s); });
+      bool sums = false;
+      bool within_one = false;
+      for (const ElementId s : source) {
+        if (elements.moves() && never_meet(elements, s, t)) continue;
+        const bool within = sizes.within(t, s);
+        if (!within && !accumulates(elements, s) && !accumulates(elements, t)) return false;
+        sums = sums || !within;
+        within_one = within_one || within;
+      }
+      return !sums || within_one;
     };
     if (comparable && !std::ranges::all_of(possible(elements, output), is_within)) found_.insert("can cancel");
     for (const ElementId s : source)

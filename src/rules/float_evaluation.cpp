@@ -252,7 +252,7 @@ bool depends_on_leaf(const Elements& elements, Evaluation& evaluation, ElementId
       if (elements[evaluation.leaves()[leaf]].boolean && std::abs(other) > 1) continue;
       values[leaf] = other;
       evaluation.run(values);
-      if (evaluation[id].value != before) return true;
+      if (!close(evaluation[id].value, before)) return true;
     }
   }
   return false;
@@ -298,8 +298,9 @@ bool depends_on(const Elements& elements, ElementId id, const std::string& name)
   if (std::ranges::count_if(evaluation.leaves(), reads) != 1) return false;
   const std::size_t leaf = static_cast<std::size_t>(std::ranges::find_if(evaluation.leaves(), reads) - evaluation.leaves().begin());
   if (!depends_on_leaf(elements, evaluation, id, leaf)) return false;
-  // An opaque function depends on each of its operands.
+  // An opaque function of one element of each operand depends on each of them. Terms of sums can cancel.
   const Element& e = elements[evaluation.leaves()[leaf]];
+  if (e.kind == Element::Kind::application && e.effect->work == ops::FloatWork::accumulates) return false;
   return e.kind == Element::Kind::variable ||
          (std::ranges::count_if(e.operands, reads) == 1 && depends_on(elements, *std::ranges::find_if(e.operands, reads), name));
 }
