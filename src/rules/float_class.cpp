@@ -319,8 +319,8 @@ class Classifier {
   void compare_output(const Elements& elements, std::size_t output, bool comparable) {
     Sizes sizes(elements);
     const std::vector<ElementId>& source = *elements.source()[output];
-    // The error of an element is within that of each element of the source that can be at the same position. Among
-    // sums of elements that cannot be told apart it is within that of one.
+    // The error of an element is within that of each element of the source that can be at the same position.
+    // Among sums of elements that cannot be told apart it is within that of one.
     const auto is_within = [&](ElementId t) {
       bool sums = false;
       bool within_one = false;
