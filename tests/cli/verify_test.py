@@ -165,7 +165,7 @@ class Verify(ProgramTest):
             self.assertEqual(expected, self.line(1, text)[0])
 
     def test_calls_contradictory_guards_vacuous(self):
-        expected = "never ill-typed TIME exact vacuous: no shapes satisfy the guards and the typing of the source"
+        expected = "never ill-typed TIME rounding vacuous: no shapes satisfy the guards and the typing of the source"
         self.assertEqual((expected, "0 of 1 rules proved, 1 ill-typed"), self.line(1, VACUOUS))
 
     def test_says_what_stayed_open(self):

@@ -97,7 +97,9 @@ class Floats:
         if result.dtype.kind == "f":
             finite = numpy.isfinite(a) & numpy.isfinite(b)
             self.note("near the largest", finite & ~(numpy.abs(result) < self.largest_number / NEAR))
-            self.note("0 and no number", ((a == 0) & numpy.isinf(b)) | ((b == 0) & numpy.isinf(a)))
+            # A factor moves into a sum, of which the 0 of a window in padding alone has no term.
+            no_number = (lambda v: ~numpy.isfinite(v)) if self.noted("open zero").any() else numpy.isinf
+            self.note("0 and no number", ((a == 0) & no_number(b)) | ((b == 0) & no_number(a)))
             self.note("underflow", (result == 0) & (a != 0) & (b != 0))
         return self.rounded(result)
 
