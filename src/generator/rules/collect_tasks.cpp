@@ -325,7 +325,7 @@ Result<tasks::Answer> CollectWorker::answer(const tasks::Question& question) {
     return tasks::Answer(std::move(triages));
   }
   if (const auto* q = std::get_if<tasks::FormsQuestion>(&question))
-    return tasks::Answer(try_forms(signatures_[q->signature], q->candidate, options_));
+    return tasks::Answer(try_generalisations(signatures_[q->signature], q->candidate, options_));
   if (const auto* q = std::get_if<tasks::ProveQuestion>(&question)) return tasks::Answer(prove_fully(q->rule, options_));
   const auto& q = std::get<tasks::FirstQuestion>(question);
   return tasks::Answer(first_proved(signatures_[q.signature], q.candidate, q.name, q.with_equal, options_));

@@ -113,9 +113,8 @@ class RuleCollector {
   // Calls try_generalisations and adds its time to proving().
   std::vector<TriedGeneralisation> tried_generalisations(const GraphSignature& signature, const RuleCandidate& candidate,
                                                          std::size_t begin);
-  // Keeps a form that is proved for few dimensions. Returns the reason if it cannot be kept, otherwise
-  // nothing.
-  std::optional<std::string> try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
+  // Keeps a form that is proved for few dimensions, if it can be kept.
+  Acceptance try_to_keep(const GraphSignature& signature, KeptRule kept, bool is_guarded);
   void unproved(const GraphSignature& signature, const RuleCandidate& candidate, verifier::Verdict verdict, const std::string& text);
 
   Deriver deriver_;
