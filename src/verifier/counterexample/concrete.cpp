@@ -254,13 +254,13 @@ class Concrete::Implementation {
     return true;
   }
 
-  // True if the element has a value. Stops if that is no index of its dimension.
+  // True if the element is an index of its dimension. Stops otherwise, also if it has no value.
   bool is_index(const ops::WrappedIndex& w, const Frame& frame) const {
     const auto size = integer(w.size, frame);
     if (size == 1 && broken(Fault::refute_single_indices_are_in_range)) return true;
     const Number n = read(w.operand, w.at, frame);
-    if (!size || !n.has_value()) return false;
-    const bool is_in_range = n.is_small() && n.numerator() >= -*size && n.numerator() < *size;
+    if (!size) return false;
+    const bool is_in_range = n.has_value() && n.is_small() && n.numerator() >= -*size && n.numerator() < *size;
     stops_ = stops_ || !is_in_range;
     return is_in_range;
   }

@@ -180,6 +180,7 @@ class Readable::Printer {
     if (f.name == "positive") text += " is positive";
     if (f.name == "nonnegative") text += " is not negative";
     if (f.name == "power") text = "power(" + text + ", " + expression(f.arguments[1]) + ") has a value";
+    if (f.name == "has_value") text += " has a value";
     if (f.name == "in_range") text += " is an index of " + expression(f.arguments[1]) + " elements";
     if (f.name.starts_with("fits ")) text += " " + f.name;
     for (std::size_t k = arity; k < f.arguments.size(); ++k) text += (k == arity ? " if " : " and ") + expression(f.arguments[k]) + " = 1";

@@ -402,9 +402,14 @@ void Composer::collect_indices(const ExprNode& e, Scope node, const Where& where
     const ir::ValueId tensor = node.operands[static_cast<std::size_t>(w.operand)];
     const Poly size = solved_.empty() ? w.size : algebra_.symbols().substitute(w.size, solved_);
     if (size.is_one() && broken(Fault::demands_single_indices_are_in_range)) continue;
-    if (has_demands(tensor) && stops_alike(Stopping{tensor, w.size}, node)) continue;
+    const bool has_value = !has_demands(tensor);
+    if (!has_value && stops_alike(Stopping{tensor, w.size}, node)) continue;
     for (const Case& c : cases(w.at, node)) {
       const Where here = under(where, c.condition);
+      if (!has_value && !broken(Fault::demands_indices_have_values)) {
+        demand("has_value", {element(tensor, c.values)}, here, into);
+        continue;
+      }
       const auto values = element_cases(tensor, c.values);
       const auto is_known = [&](const Case& v) {
         const Condition condition = joined(here.conditions, v.condition);
