@@ -320,6 +320,10 @@ void verdicts(std::vector<Check>& list) {
   };
   said("of what is true and not known", "rule r\n  source\n    y = sin(x) * sin(x)\n  target\n    y = 1 - cos(x) * cos(x)\n",
        "unknown: output y");
+  said("of an index of size 1 that may have no value",
+       "rule r\n  with\n    x: float64[1], z: float64[K]\n  source\n    y = gather(x, cast(sqrt(z), to: int32)) * 0\n    u = z * 0\n"
+       "  target\n    i = gather(x, cast(sqrt(z), to: int32)) * 0\n    y = i\n    u = z * 0 + i\n",
+       "unknown: output u: the target has a value only where");
   const std::string negated = "rule r\n  with\n    x: [N]\n  source\n    y = -(-x)\n  target\n    y = x\n  where ";
   said("of what cannot be evaluated", (negated + "N = 5000000000\n").c_str(), "unknown: agreement: only 0 shapes");
   said("of what takes too long to evaluate",
