@@ -320,7 +320,7 @@ class Classifier {
     Sizes sizes(elements);
     const std::vector<ElementId>& source = *elements.source()[output];
     // The error of an element is within that of each element of the source that can be at the same position.
-    // Among sums of elements that cannot be told apart it is within that of one.
+    // Among sums of elements that cannot be distinguished it is within that of one.
     const auto is_within = [&](ElementId t) {
       bool sums = false;
       bool within_one = false;

@@ -26,7 +26,7 @@ TEST_F(Toy, WithoutARewriteTheGraphStaysAndTheReasonIsSaid) {
   EXPECT_EQ(outcome.best, graph);
   EXPECT_TRUE(outcome.steps.empty());
   EXPECT_TRUE(outcome.correspondence.empty());
-  EXPECT_STREQ(name(outcome.stop), "no state left within alpha of the best");
+  EXPECT_STREQ(to_string(outcome.stop), "no state left within alpha of the best");
 }
 
 TEST_F(Toy, IndependentSavingsAreAppliedTogether) {

@@ -165,7 +165,7 @@ TEST(Gate, SaysThatACandidateIsFasterInOnePlaceAlone) {
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason,
             "it is faster in the first setup only: 0.900 of the original's time [0.900, 1.111] in 23 pairs; in other setups 1.111");
-  EXPECT_EQ(name(result.comparisons[0].stop), "it was not faster when both had been set up again");
+  EXPECT_STREQ(to_string(result.comparisons[0].stop), "it was not faster when both had been set up again");
   EXPECT_EQ(machine.renewals, 1);
 }
 
@@ -239,7 +239,7 @@ TEST(Gate, SaysThatThereWasNoTimeToSetUpBothAgain) {
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.reason,
             "the budget of 40 s was used up before both could be set up again: 0.900 of the original's time [0.900, 0.900] in 16 pairs");
-  EXPECT_EQ(name(result.comparisons[0].stop), "the budget of time was used up before both could be set up again");
+  EXPECT_STREQ(to_string(result.comparisons[0].stop), "the budget of time was used up before both could be set up again");
   options.max_seconds = 60;
   const GateResult more = judge(machine, 1, options);
   EXPECT_TRUE(more.passed) << more.reason;

@@ -31,9 +31,9 @@ class Composer {
   void set_branches(Branch branch);
 
   // Demands (demands.h): what must hold for the element of `value` at `index` to have a value, and for a
-  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand. An
-  // index or divisor of the source that may have no value says nothing of others: it adds none, nor does the
-  // same one in the target.
+  // runtime to compute all nodes of a graph. An index that is in range according to `known` adds no demand.
+  // An index or divisor of the source that may have no value says nothing of others: it adds none, nor does
+  // the same one in the target.
   using Known = std::function<bool(const Condition& condition, const Atom& atom)>;
   bool has_demands(ir::ValueId value);
   std::vector<Piece> demands(ir::ValueId value, const std::vector<Poly>& index);
