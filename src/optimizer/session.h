@@ -46,6 +46,8 @@ class Session {
   // opened last if it is the same, except runners, which hold memory, and profiles, whose files may have
   // changed. The pointer is valid until the next call of open().
   Result<DeviceCosts*> open(const OptimizeOptions& options, const std::function<std::size_t()>& bytes_of_run, double seconds_left);
+  // Serves calls with an open device, as long as their options name it.
+  void use(std::unique_ptr<DeviceCosts> costs) { costs_ = std::move(costs); }
   DeviceCosts& costs() { return *costs_; }  // requires a successful open()
 
   // Takes note of a proof, so that rules() does not prove the rule again.
