@@ -48,7 +48,7 @@ ExitCode run(const std::string& what, const std::vector<std::string>& allow_exte
 void add_show(CLI::App& sub, Command& command) {
   auto what = std::make_shared<std::string>();
   auto allow_external = std::make_shared<std::vector<std::string>>();
-  sub.add_option("MODEL|RULE", *what, "ONNX model (- is standard input), file of rules, or name of a shipped rule")->required();
+  sub.add_option("MODEL|RULE", *what, "ONNX model (-: standard input), file of rules, or name of a rule")->required();
   add_allow_external(sub, *allow_external);
   sub.footer(examples({"xflow show model.onnx", "xflow show merge-matmuls-sharing-lhs", "xflow show my.rules"}));
   sub.callback([what, allow_external, &command] { command.run = [what, allow_external] { return run(*what, *allow_external); }; });

@@ -56,6 +56,7 @@ void add_simplify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SimplifyArguments>();
   sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
   sub.add_option("OUT", a->output, "ONNX model to write, else a copy of IN; - is standard output")->required();
+  add_allow_external(sub, a->options.allow_external);
   sub.add_option("--numbers", a->numerics, "allowed changes in floating point: exact or rounding")
       ->capture_default_str()
       ->check(CLI::IsMember({"exact", "rounding"}));
@@ -63,7 +64,6 @@ void add_simplify(CLI::App& sub, Command& command) {
   sub.add_option("--rules", a->options.rules, "folder or file of rules instead of the built-in ones")->take_all();
   sub.add_option("--skip", a->options.skip_rules, "name of a rule not to use")->take_all();
   sub.add_option("--time-limit", a->time_limit, "time limit: 300s, 500ms, 5m");
-  add_allow_external(sub, a->options.allow_external);
   add_save_as_external_data(sub, a->options.save_as_external_data);
   sub.add_option("--report", a->report, "also write the report as JSON to this file");
   group(sub, "Input", {"--allow-external"});

@@ -1,5 +1,5 @@
-// One whole optimisation for each kind of device, from bytes to bytes. That of a GPU is in gpu_optimisation_test.cpp: it is one that is this
-// CPU, since a device that opens GPUs is a library of its own.
+// One whole optimisation for each kind of device, from bytes to bytes. That of a GPU is in gpu_optimisation_test.cpp: it is one that is
+// this CPU, since a device that opens GPUs is a library of its own.
 #include <gtest/gtest.h>
 
 #include <string>

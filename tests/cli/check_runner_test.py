@@ -72,7 +72,7 @@ class CheckInRunnerTest(ProgramTest):
 
     def test_help_says_which_models_need_it(self):
         text = " ".join(self.succeed("check", "--help").split())
-        self.assertIn("--runner TEXT command of a program that runs both models instead of xflow (docs/runner.md), for models with If, Loop, Scan and other operators that xflow does not evaluate", text)
+        self.assertIn("A runner also runs models with If, Loop, Scan and other operators that xflow does not evaluate.", text)
 
     def test_without_a_runner_the_message_names_it(self):
         self.write("a.onnx", choice("Relu"))

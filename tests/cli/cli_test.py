@@ -434,7 +434,7 @@ class Optimizing(ProgramTest):
         )
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
-        self.assertEqual({"states", "expanded", "stop_reason"}, set(report["search"]))
+        self.assertEqual({"states", "expanded", "stop_reason", "gap"}, set(report["search"]))
         self.assertEqual(
             {"measured", "known", "with_interference", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"}
             | {"refused", "failed", "failure", "device_bytes"},
