@@ -30,7 +30,7 @@ ExitCode check(const std::string& name) {
 
 void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
-  sub.add_option("--check", *name, "run small graphs on this device (cpu, cuda:N) and compare the results with the reference");
+  sub.add_option("--check", *name, "compare small graphs on this device (cpu, cuda:N) with the reference");
   sub.footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
   sub.callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
 }

@@ -25,7 +25,7 @@ ExitCode run(const RulesArguments& a) {
 
 void add_rules_check(CLI::App& sub, Command& command) {
   auto a = std::make_shared<RulesArguments>();
-  sub.add_option("RULES", a->paths, "files of rules, or folders of *.rules files; default: the shipped rules");
+  sub.add_option("RULES", a->paths, "files or folders of rules; default: the shipped rules");
   sub.add_option("--jobs", a->jobs, "number of proofs replayed at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   sub.footer(examples({"xflow rules check", "xflow rules check my.rules --jobs 2"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });

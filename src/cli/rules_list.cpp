@@ -44,7 +44,7 @@ ExitCode list(const ListArguments& a) {
 
 void add_rules_list(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ListArguments>();
-  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; default: the shipped rules");
+  sub.add_option("RULES", a->rules, "files, folders or names of rules; default: the shipped rules");
   sub.add_flag("--json", a->json, "print JSON");
   sub.footer(examples({"xflow rules list", "xflow rules list my.rules --json"}));
   sub.callback([a, &command] { command.run = [a] { return list(*a); }; });

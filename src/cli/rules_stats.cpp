@@ -97,7 +97,7 @@ ExitCode stats(const StatsArguments& a) {
 
 void add_rules_stats(CLI::App& sub, Command& command) {
   auto a = std::make_shared<StatsArguments>();
-  sub.add_option("RULES", a->rules, "files, folders of *.rules files, or names of rules; default: the shipped rules");
+  sub.add_option("RULES", a->rules, "files, folders or names of rules; default: the shipped rules");
   sub.add_flag("--derive", a->derive, "also count the rules that the others derive (slower)");
   sub.add_flag("--json", a->json, "print JSON");
   add_derive_limits(sub, a->limits);

@@ -52,7 +52,7 @@ class Help(ProgramTest):
             ("simplify", ["Input", "Clean-ups", "Output"]),
             ("check", ["Input", "Comparison"]),
             ("verify", ["Decisions", "One rule"]),
-            ("generate", ["Graphs", "Resources", "Output"]),
+            ("generate", ["Graphs", "Output", "Resources"]),
         ]:
             text = self.succeed(name, "--help").split("Options:\n")[1].split("\nExamples:")[0]
             found = dict(re.findall(r"^([A-Z][\w -]+):\n((?:  .*\n)+)", text, re.MULTILINE))
