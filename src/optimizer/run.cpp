@@ -144,7 +144,7 @@ class Optimization {
     const auto lifted = r.model->lift(r.options, limits_, r.report);
     if (const auto ended = limits_.ends_search(); !lifted && lifted.error().code == ErrorCode::limit && ended) {
       XFLOW_CHECK(limits_.check());
-      r.report.search.stop_reason = *ended;
+      r.report.search.stop_reason = ended;
       api::keep_original(nothing_found(*ended), {}, r.report);
       return at(Stage::write);
     }

@@ -79,7 +79,8 @@ ElementSet Elements::named(const std::string& name, Context context) {
   element.kind = Element::Kind::variable;
   element.name = name;
   if (places_) element.place = places_({context.reads_for_target, name, context.path, context.sums});
-  return one_element(make(std::move(element), element.place == 0 ? "" : fmt::format("@{}", element.place)));
+  const std::string place = element.place == 0 ? std::string() : fmt::format("@{}", element.place);
+  return one_element(make(std::move(element), place));
 }
 
 // The context of operand `k`. Broadcasting does not change which element is read.

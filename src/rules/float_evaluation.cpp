@@ -219,6 +219,7 @@ PointSet region_of(const Elements& elements, ElementId id, std::size_t operand) 
     for (const ElementId leaf : evaluation.leaves()) values.push_back(value_at(elements, leaf, point));
     evaluation.run(values);
     std::vector<double> operands;
+    operands.reserve(e.operands.size());
     for (const ElementId o : e.operands) operands.push_back(evaluation[o].value);
     const double before = e.effect->scalar(operands, e.attributes);
     operands[operand] += 1e-6 * (1 + std::abs(operands[operand]));
