@@ -22,6 +22,29 @@ constexpr std::size_t kSmallestPart = 2;
 // left.
 constexpr std::uint64_t states_of_part(std::size_t size) { return size > 4 ? 300 : size > 2 ? 1'000 : 2'000; }
 
+// A hash of all that decides which rewrites a part has and what they save: its structure and that of its
+// neighbours, the values of small constants, expressions of constants, and how often values are used. Rules
+// ask nothing of the values of other constants (ir::Constant::kSmall).
+std::uint64_t key_of(const ir::WorkGraph& graph, const Window& part) {
+  const ir::Arena& arena = graph.arena();
+  Window around = neighbours_of(graph, part);
+  around.insert(around.begin(), part.begin(), part.end());
+  std::uint64_t key = signature_of(graph, around);
+  const auto add = [&key](std::uint64_t value) { key = (key ^ value) * 0x9E3779B97F4A7C15ULL + (key >> 29U); };
+  add(part.size());
+  for (const NodeId id : around) {
+    const ir::Node& node = arena.node(id);
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) add(graph.use_count({id, k}));
+    for (const ir::ValueId operand : node.operands) {
+      if (arena.is_absent(operand) || !arena.is_constant(operand)) continue;
+      const ir::Node& constant = arena.node(operand.node);
+      add(graph.use_count(operand));
+      if (constant.kind != ir::NodeKind::constant || constant.constant.is_small()) add(constant.hash);
+    }
+  }
+  return key;
+}
+
 }  // namespace
 
 bool Search::ends_run() {
@@ -41,7 +64,7 @@ void Search::find_lower_bound() {
   const auto split = [&](const Window& within, std::size_t size) {
     std::ranges::move(parts_of(work_.graph(), within, size), std::back_inserter(left));
   };
-  // Parts of equal structure, between neighbours of equal structure, save the same.
+  // Parts with equal keys save the same.
   std::unordered_map<std::uint64_t, PartBound> known;
   Ticks lower = states_[0].time;
   Ticks open{};
@@ -50,9 +73,7 @@ void Search::find_lower_bound() {
   while (entered && !left.empty()) {
     const Window part = std::move(left.front());
     left.pop_front();
-    Window around = neighbours_of(work_.graph(), part);
-    around.insert(around.begin(), part.begin(), part.end());
-    const std::uint64_t key = signature_of(work_.graph(), around) * 31 + part.size();
+    const std::uint64_t key = key_of(work_.graph(), part);
     auto at = known.find(key);
     if (at == known.end() && !stopped()) {
       at = known.emplace(key, bound_part(part)).first;

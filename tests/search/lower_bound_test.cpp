@@ -168,5 +168,36 @@ TEST_F(LowerBounds, ABetterGraphThatItMeetsIsTheResult) {
   EXPECT_EQ(outcome.bound->time.count(), 10);
 }
 
+// Drops a product by the number 1.
+class OnesRewriter final : public Rewriter {
+ public:
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
+    const ir::Node& node = graph.arena().node(root);
+    if (node.operands.size() != 2 || !graph.arena().is_constant(node.operands[1])) return;
+    if (ir::doubles(graph.arena().node(node.operands[1].node).constant)->at(0) != 1) return;
+    const ir::ValueId operand = node.operands[0];
+    found(Rewrite{"one", [=](ir::Arena&) { return std::vector<ir::Replacement>{{{root, 0}, operand}}; }});
+  }
+};
+
+TEST_F(LowerBounds, PartsOfEqualStructureWithOtherNumbersSaveOtherTimes) {
+  prices['+'] = 10;
+  const auto number = [&](double value) {
+    return arena.constant(*ir::make_constant(ir::DataType::float32, {1}, std::vector<double>{value}));
+  };
+  // The first half has nothing to save, and the second half all.
+  ir::ValueId y = x;
+  for (int k = 0; k < 32; ++k) y = apply('e', pair(y, number(2)));
+  for (int k = 0; k < 32; ++k) y = apply('e', pair(y, number(1)));
+  OnesRewriter rewriter;
+  const Outcome outcome = run(ir::Graph{{y}}, rewriter, options(1'000));
+  ASSERT_TRUE(outcome.bound);
+  EXPECT_GT(outcome.bound->parts, 4U);
+  EXPECT_EQ(outcome.before.count(), 640);
+  EXPECT_EQ(outcome.after.count(), 320);
+  EXPECT_EQ(outcome.bound->open_parts, 0U);
+  EXPECT_EQ(outcome.bound->time.count(), 320);
+}
+
 }  // namespace
 }  // namespace xflow::search
