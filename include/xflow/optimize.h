@@ -11,25 +11,21 @@
 #include <xflow/device.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
+#include <xflow/input_shape.h>
+#include <xflow/numerics.h>
 #include <xflow/report.h>
+#include <xflow/search_strategy.h>
 #include <xflow/time.h>
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace xflow {
-
-// All dimensions of an input, for costs and runs. The model keeps its dynamic dimensions.
-struct InputShape {
-  std::string input;
-  std::vector<std::int64_t> dims;
-};
-// Parses "NAME:1,3,48,192". Errors: invalid_argument for any other text.
-XFLOW_API Result<InputShape> parse_input_shape(std::string_view text);
 
 // How the model is read and which inputs it runs on.
 struct InputOptions {
@@ -48,31 +44,18 @@ struct InputOptions {
   std::vector<std::string> allow_external;
 };
 
-// How rewrites may change floating point results (docs/rules.md, *Floating point*).
-enum class Numerics : std::uint8_t {
-  exact,     // the same bits of each element
-  rounding,  // the same up to rounding where inputs and results are finite
-  any,       // infinities and NaN may change as well
-};
-constexpr const char* to_string(Numerics numerics) {
-  switch (numerics) {
-    case Numerics::exact:
-      return "exact";
-    case Numerics::rounding:
-      return "rounding";
-    case Numerics::any:
-      return "any";
-  }
-  return "";
-}
-// The inverse of to_string. Errors: invalid_argument for other texts.
-XFLOW_API Result<Numerics> parse_numerics(std::string_view text);
-
 struct SearchOptions {
   // The search stops when the first budget is used up. With a budget of states the search is the same in
   // every run. The gate measures whether its result is written (ValidationOptions::gate).
   std::optional<Seconds> max_time;          // wall clock, without timing kernels; 30 s if there is no budget at all
   std::optional<std::uint64_t> max_states;  // number of graphs costed
+  Strategy strategy = Strategy::automatic;
+  // A strategy of the caller, used instead of `strategy`. It is called from the calling thread, once for
+  // each search of a graph (a result is searched again, and so are the bodies of nodes).
+  std::shared_ptr<SearchStrategy> own_strategy = nullptr;
+  // The rewrites of an earlier call, applied instead of a search (docs/search.md, *Traces*). Nothing is
+  // timed. The result is written after the rewritten parts have been executed.
+  std::optional<Trace> replay = {};
   // Graphs that cost more than alpha times the best are dropped. At least 1.
   double alpha = 1.05;
   // Bytes that all constants together may grow by: this fraction of the original's, or this number,
@@ -180,7 +163,8 @@ struct OptimizeResult {
 //
 // Errors: unreadable (the model, a file of inputs or of rules), syntax and ill_typed (a rule text),
 // not_proved (a rule), invalid_argument (an option), unsupported (the device), limit ("cancelled" after
-// CancellationToken::stop()).
+// CancellationToken::stop()). With SearchOptions::replay: unsupported if the trace is of another model, of
+// other rules, or has a rewrite that is not possible.
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 

@@ -5,6 +5,7 @@
 #include <xflow/export.h>
 #include <xflow/rules.h>
 #include <xflow/time.h>
+#include <xflow/trace.h>
 
 #include <cstdint>
 #include <optional>
@@ -67,6 +68,8 @@ struct GapReport {
 // Why a search ended.
 enum class StopReason : std::uint8_t {
   exhausted,      // every graph within alpha of the best was expanded
+  ended,          // the strategy returned (SearchOptions::strategy, own_strategy)
+  replayed,       // the rewrites of a trace were applied (SearchOptions::replay)
   max_states,     // SearchOptions::max_states was reached
   max_time,       // SearchOptions::max_time was reached
   costs_changed,  // kernels were timed again, and nothing was left to search with their new times
@@ -78,6 +81,10 @@ constexpr const char* to_string(StopReason reason) {
   switch (reason) {
     case StopReason::exhausted:
       return "no state left within alpha of the best";
+    case StopReason::ended:
+      return "end of the strategy";
+    case StopReason::replayed:
+      return "end of the trace";
     case StopReason::max_states:
       return "budget of states used up";
     case StopReason::max_time:
@@ -324,7 +331,9 @@ struct OptimizeReport {
   GateReport gate;
   std::vector<BodyReport> bodies;
   CleanUpReport clean_ups;
-  Seconds time{};  // wall clock of the whole call
+  bool replayed = false;  // the rewrites are those of a trace: nothing was searched or timed, and all times are 0
+  Trace trace;            // what SearchOptions::replay needs to make the result again
+  Seconds time{};         // wall clock of the whole call
 
   // The report for people.
   XFLOW_API std::string to_text() const;

@@ -9,13 +9,17 @@
 #include <xflow/error.h>
 #include <xflow/generate.h>
 #include <xflow/graph.h>
+#include <xflow/input_shape.h>
 #include <xflow/model.h>
+#include <xflow/numerics.h>
 #include <xflow/optimize.h>
 #include <xflow/profile.h>
 #include <xflow/report.h>
 #include <xflow/rules.h>
+#include <xflow/search_strategy.h>
 #include <xflow/simplify.h>
 #include <xflow/text.h>
 #include <xflow/time.h>
+#include <xflow/trace.h>
 #include <xflow/verify.h>
 #include <xflow/version.h>

@@ -34,4 +34,9 @@ Result<Numerics> parse_numerics(std::string_view text) {
   return parse<Numerics>(kAll, "numerics", text);
 }
 
+Result<Strategy> parse_strategy(std::string_view text) {
+  constexpr Strategy kAll[] = {Strategy::automatic, Strategy::backtracking, Strategy::partition};
+  return parse<Strategy>(kAll, "strategy", text);
+}
+
 }  // namespace xflow

@@ -38,6 +38,7 @@ struct OptimizeArguments {
   std::string accept = "faster";
   std::string caches = "auto";
   std::string gap = "auto";
+  std::string strategy = "auto";
   std::string numerics = "rounding";
   bool fast_math = false;
   std::string report;
@@ -118,6 +119,7 @@ Result<void> prepare(OptimizeArguments& a) {
   XFLOW_TRY(a.options.search.numerics, parse_numerics(a.numerics));
   if (a.fast_math && a.options.search.numerics == Numerics::exact) return bad("--numbers exact excludes --fast-math");
   if (a.fast_math) a.options.search.numerics = Numerics::any;
+  XFLOW_TRY(a.options.search.strategy, parse_strategy(a.strategy));
   if (a.gap != "auto") a.options.search.gap = a.gap == "on";
   a.options.validation.gate = !a.no_gate;
   a.options.output.accept = a.accept == "smaller" ? Accept::smaller : Accept::faster;
@@ -200,6 +202,8 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
            with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or both")),
            with_default(sub.add_option("--alpha", search.alpha, "drop graphs that cost more than ALPHA times the best")),
+           with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition"))
+               ->check(CLI::IsMember({"auto", "backtracking", "partition"})),
            with_default(sub.add_option("--gap", a.gap, "bound on the best graph: on, off, auto (on with a profile)"))
                ->check(CLI::IsMember({"auto", "on", "off"})),
            sub.add_option("--rules", search.rules, "files or folders of rules instead of the built-in ones")->take_all(),

@@ -116,17 +116,25 @@ Acceptance DocumentModel::judge(const Problem& problem, const search::Finalist& 
 
 // Tries the result with declared shapes. With them a runtime may compute in place where shapes are equal,
 // but may also match fewer fusion patterns; only a run shows which.
-void DocumentModel::refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits,
+bool DocumentModel::refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits,
                            const std::function<void()>& progress, OptimizeReport& report) {
-  if (!gate_ || limits.ends_gate()) return;
+  if (!gate_ || limits.ends_gate()) return false;
   auto declared = lowered(found, true);
-  if (!declared || declared->declared == 0) return;
+  if (!declared || declared->declared == 0) return false;
   GateReport trial;
   trial.time = report.gate.time;
   const Acceptance kept =
       judge_in_runner(*gate_, document_, files_, problem, sized_->required(), lowered_->edits, declared->edits, progress, trial);
   list_declared(trial, declared->declared, kept, report.gate);
   if (kept) lowered_ = *std::move(declared);
+  return kept.accepted;
+}
+
+Acceptance DocumentModel::lower_with_shapes(const search::Finalist& found) {
+  auto declared = lowered(found, true);
+  if (!declared) return refused(declared.error().text());
+  lowered_ = *std::move(declared);
+  return accepted();
 }
 
 // Refuses a result with more nodes. One document node may be several operations in the search but one kernel

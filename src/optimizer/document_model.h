@@ -44,8 +44,10 @@ class DocumentModel final : public Model {
   Acceptance lower(const search::Finalist& found) override;
   Acceptance judge(const Problem& problem, const search::Finalist& found, const OptimizeOptions& options,
                    const std::function<void()>& progress, OptimizeReport& report) override;
-  void refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits, const std::function<void()>& progress,
+  std::uint64_t graph_number() const override { return body_ == nullptr ? 0 : onnx_io::index(body_->graph); }
+  bool refine(const Problem& problem, const search::Finalist& found, const RunLimits& limits, const std::function<void()>& progress,
               OptimizeReport& report) override;
+  Acceptance lower_with_shapes(const search::Finalist& found) override;
   Acceptance accept_size(const OptimizeReport& report) const override;
   Acceptance accept_gain(const OptimizeReport& report, std::span<const Simplification> simplifications) const override;
   std::string why_not_run(const OptimizeOptions& options) const override;

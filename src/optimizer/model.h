@@ -4,6 +4,7 @@
 #include <xflow/error.h>
 #include <xflow/optimize.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <span>
@@ -40,6 +41,8 @@ class Model {
   virtual bool has_runner() const { return false; }
   virtual void close_runner() {}
 
+  // The number of the graph in its model (TracedSearch); 0: the main graph.
+  virtual std::uint64_t graph_number() const { return 0; }
   // Writes the steps that lead to a graph into the report.
   virtual void list_steps(const search::Finalist& found, OptimizeReport& report) const = 0;
   // Lowers a graph to a form that can be written. Refuses a graph that cannot be exported, or whose export
@@ -48,9 +51,14 @@ class Model {
   // Runs the last lowered result, made of `found`, against the original, and fills in the report.
   virtual Acceptance judge(const Problem& problem, const search::Finalist& found, const OptimizeOptions& options,
                            const std::function<void()>& progress, OptimizeReport& report) = 0;
-  // Tries variants of the accepted result whose benefit only a run can show.
-  virtual void refine(const Problem& /*problem*/, const search::Finalist& /*found*/, const RunLimits& /*limits*/,
-                      const std::function<void()>& /*progress*/, OptimizeReport& /*report*/) {}
+  // Tries the accepted result with declared shapes, whose benefit only a run can show. True if they are
+  // declared.
+  virtual bool refine(const Problem& /*problem*/, const search::Finalist& /*found*/, const RunLimits& /*limits*/,
+                      const std::function<void()>& /*progress*/, OptimizeReport& /*report*/) {
+    return false;
+  }
+  // Lowers a graph with declared shapes.
+  virtual Acceptance lower_with_shapes(const search::Finalist& /*found*/) { return refused("shapes cannot be declared"); }
   // For a lowered result that is not run: accept_size() checks that it is small enough to be written,
   // accept_gain() that its predicted gain is large enough, and why_not_run() gives the report's reason why
   // nothing was run.

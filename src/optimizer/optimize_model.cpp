@@ -14,6 +14,7 @@
 #include "src/optimizer/document_model.h"
 #include "src/optimizer/inner_graphs.h"
 #include "src/optimizer/optimize_bodies.h"
+#include "src/optimizer/replay.h"
 #include "src/optimizer/rounds.h"
 #include "src/optimizer/run.h"
 #include "src/optimizer/shipping.h"
@@ -66,12 +67,15 @@ Result<void> optimize_bodies_of(const Document& document, const Files& files, co
                                 Optimized& best) {
   const RunLimits& limits = run.limits;
   if (inner_graphs(document).size() < 2 || document.bytes().size() > most_bytes_of_copies(limits)) return {};
+  std::uint64_t pass = 0;
   const auto optimize = [&](const Document& body, const BodyPlace& place, const OptimizeOptions& own) -> Result<OptimizedBody> {
-    XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, run, 1, &place));
+    RunContext run_of_body = run;
+    run_of_body.pass = pass;
+    XFLOW_TRY(Optimized optimized, optimize_document(body, {}, own, run_of_body, 1, &place));
     return OptimizedBody{std::move(optimized.report), optimized.lowered ? *std::move(optimized.lowered) : LoweredModel()};
   };
   OptimizeReport& report = best.report;
-  for (int round = 0; round < kMostRounds && !limits.ends_search(); ++round) {
+  for (; pass < kMostRounds && !limits.ends_search(); ++pass) {
     std::unique_ptr<const Document> written;
     if (best.lowered) {
       XFLOW_TRY(std::string bytes, onnx_io::write_bytes(best.document ? *best.document : document, best.lowered->edits));
@@ -188,24 +192,36 @@ Result<void> clean_up_result(const Document& document, const Files& files, const
   return {};
 }
 
-// Optimises a document: main graph, bodies, clean-ups.
+// Optimises a document: main graph, bodies, clean-ups. With options.search.replay, the options are
+// replay_options().
 Result<Optimized> optimize_and_clean_up(const Document& document, const Files& files, const OptimizeOptions& options,
-                                        const RunContext& run) {
-  const RunLimits& limits = run.limits;
+                                        const RunContext& context) {
+  const RunLimits& limits = context.limits;
+  std::optional<Replay> replay;
+  if (options.search.replay) {
+    replay.emplace(*options.search.replay);
+    XFLOW_CHECK(replay->check_model(document.bytes()));
+  }
+  RunContext run = context;
+  run.replay = replay ? &*replay : nullptr;
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, run, kMostRounds));
   XFLOW_CHECK(optimize_bodies_of(document, files, options, run, best));
+  if (replay) XFLOW_CHECK(replay->check_end());
+  if (replay) mark_replayed(best.report);
   // An error of the clean-ups leaves the result as it is.
   if (const auto cleaned = clean_up_result(document, files, options, run, best); !cleaned)
     best.report.clean_ups.reason = "the clean-ups did not finish: " + cleaned.error().text();
   XFLOW_CHECK(limits.check());
+  describe_call(options, best.report.clean_ups.written, model_hash(document.bytes()), best.report.trace);
   best.report.time = Seconds(limits.seconds());
   return best;
 }
 
 }  // namespace
 
-Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& options, const ProgressCallback& progress,
+Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOptions& given, const ProgressCallback& progress,
                                       Session& session) {
+  const OptimizeOptions options = given.search.replay ? replay_options(given) : given;
   const RunLimits limits(options);
   const Session::Call call(session, options);
   XFLOW_TRY(const Document document, Document::parse(std::string(model)));
@@ -216,8 +232,9 @@ Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOpti
   return OptimizeResult{std::move(bytes), std::move(optimized.report)};
 }
 
-Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
+Result<OptimizeReport> optimize_model_file(const std::string& input, const std::string& output, const OptimizeOptions& given,
                                            const ProgressCallback& progress, Session& session) {
+  const OptimizeOptions options = given.search.replay ? replay_options(given) : given;
   const RunLimits limits(options);
   const Session::Call call(session, options);
   XFLOW_TRY(const Document document, Document::open(input, options.input.allow_external));

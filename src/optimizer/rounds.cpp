@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/optimizer/replay.h"
+
 namespace xflow::api {
 namespace {
 
@@ -81,6 +83,7 @@ void add_search(OptimizeReport& report, OptimizeReport round) {
   add_kernels(report.kernels, round.kernels);
   append(report.regions.withdrawn, std::move(round.regions.withdrawn));
   if (!round.improved) return;
+  add_trace(report.trace, std::move(round.trace));
   append(report.search.steps, std::move(round.search.steps));
   append(report.regions.checked, std::move(round.regions.checked));
   add_rules(report.search.rules, round.search.rules);

@@ -27,32 +27,11 @@
 namespace xflow::api {
 namespace {
 
-constexpr int kMostThreads = 1024;
 // Share of the time budget for timing kernels again that were timed under interference.
 constexpr double kShareForRemeasuring = 0.25;
 // Cost of an operation on top of its kernels. Of two graphs with equal time the one with fewer operations is
 // better; an identity costs nothing but is superfluous.
 constexpr double kNanosecondsPerOperation = 0.05;
-
-// The used fraction of the budget that is closest to its end. Without a budget the default is one of time.
-double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds) {
-  double used = 0;
-  if (budget.max_states) used = static_cast<double>(states) / static_cast<double>(std::max<std::uint64_t>(*budget.max_states, 1));
-  if (budget.max_time || !budget.max_states) used = std::max(used, seconds / budget.max_time.value_or(Seconds(kDefaultSeconds)).count());
-  return std::clamp(used, 0.0, 1.0);
-}
-
-std::string device_text(const cost::DeviceInfo& info) {
-  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
-}
-
-Result<void> check_options(const OptimizeOptions& options) {
-  if (!(options.search.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
-  if (!(options.search.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
-  if (options.device.threads < 1 || options.device.threads > kMostThreads)
-    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.device.threads, kMostThreads));
-  return {};
-}
 
 // The stage that runs after a stage.
 struct Next {
@@ -92,8 +71,10 @@ struct Round {
   std::optional<RegionValidation> validation;
   std::optional<RemeasuredSearch> searching;
   search::Outcome outcome;
+  const TracedSearch* traced = nullptr;  // what is applied instead of a search; null: nothing is replayed
 
   bool improved = false;
+  bool declares_shapes = false;
   std::vector<search::Finalist> finalists;
   std::size_t shipped = 0;
 };
@@ -124,7 +105,8 @@ class Optimization {
     // clang-format on
     for (auto stage = static_cast<std::size_t>(first);;) {
       const Result<Next> next = (this->*kStages[stage].run)();
-      if (!next && rounds_ > 1) return limits_.check();  // keep the result of the round before
+      const bool keeps_earlier = rounds_ > 1 && context_.replay == nullptr;
+      if (!next && keeps_earlier) return limits_.check();  // keep the result of the round before
       if (!next) return fail(next.error());
       if (next->kind == Next::Kind::end || (next->kind == Next::Kind::following && kStages[stage].stage == last)) return {};
       stage = next->kind == Next::Kind::at ? static_cast<std::size_t>(next->stage) : stage + 1;
@@ -149,8 +131,14 @@ class Optimization {
       return at(Stage::write);
     }
     if (!lifted) return fail(lifted.error());
+    if (context_.replay != nullptr) {
+      r.traced = context_.replay->take(r.model->graph_number(), context_.pass);
+      if (r.traced == nullptr) return keep_original("the trace has no rewrites of it");
+    }
     // Costs are computed at the first choice of sizes.
     r.options.input.shapes = r.model->runs().shapes[0];
+    for (const auto& choice : r.model->runs().shapes)
+      r.report.trace.shapes.insert(r.report.trace.shapes.end(), choice.begin(), choice.end());
     if (is_elsewhere(r.options)) r.options.validation.gate = false;
     if (r.options.validation.gate && runs_models(r.options.device)) {
       if (const auto opened = r.model->open_runner(r.options, limits_); !opened) return without_device(opened.error());
@@ -168,6 +156,7 @@ class Optimization {
     XFLOW_CHECK(choose_sizes());
     XFLOW_TRY(const bool has_rules, load_rules());
     if (!has_rules) return at(Stage::gate);
+    if (context_.replay != nullptr) XFLOW_CHECK(context_.replay->check_rules(*r.rules));
     const auto opened = context_.session.open(r.options, bytes_of_run(), limits_.seconds_left());
     if (!opened) return without_device(opened.error());
     r.costs = *opened;
@@ -239,7 +228,9 @@ class Optimization {
     if (!r.validation && !r.searching) begin_search();
     if (!r.searching) r.searching.emplace(r.problem->arena, r.problem->graph, *r.cost_model, *r.rewriter, r.validation->options());
     r.outcome = r.searching->run();
-    return following();
+    if (r.traced == nullptr) return following();
+    XFLOW_CHECK(context_.replay->check_applied(*r.traced, r.outcome));
+    return at(Stage::validate);
   }
 
   void begin_search() {
@@ -260,9 +251,12 @@ class Optimization {
     Round& r = *round_;
     const SearchOptions& given = r.options.search;
     search::Options options;
+    options.strategy = given.strategy;
+    options.own_strategy = given.own_strategy.get();
+    options.replay = r.traced == nullptr ? nullptr : &r.traced->rewrites;
     options.alpha = given.alpha;
     options.max_growth = given.max_growth;
-    options.max_growth_bytes = given.max_growth_bytes;
+    options.max_growth_bytes = r.traced == nullptr ? given.max_growth_bytes : std::numeric_limits<std::uint64_t>::max();
     if (given.max_states) options.max_states = *given.max_states;
     if (given.max_time) options.max_seconds = given.max_time->count();
     if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;
@@ -277,7 +271,7 @@ class Optimization {
     };
     if (finds_gap()) options.bound_states = given.max_states.value_or(std::numeric_limits<std::uint64_t>::max());
     if (r.options.validation.gate) options.finalists = kFinalists;
-    options.per_operation = Nanoseconds{kNanosecondsPerOperation};
+    options.per_operation = Nanoseconds{r.traced == nullptr ? kNanosecondsPerOperation : 0};
     return options;
   }
 
@@ -334,14 +328,9 @@ class Optimization {
   void report_search() {
     Round& r = *round_;
     r.report.kernels = kernels_of(r.cost_model->statistics(), r.costs->device());
-    r.report.predicted = {r.outcome.before, r.outcome.after};
-    r.report.search.states = r.outcome.states;
-    r.report.search.expanded = r.outcome.expanded;
-    r.report.search.stop_reason = r.outcome.stop;
+    list_search(r.outcome, r.report);
     if (rounds_ == 1) r.report.search.gap = gap_of(r.options.search, r.costs->device(), r.outcome.bound);
     r.report.search.rules = counts_of(r.outcome.rules, *r.rules);
-    r.report.constant_bytes.before = r.outcome.constant_bytes_before;
-    r.report.constant_bytes.after = r.outcome.constant_bytes_after;
   }
 
   // --- gate -----------------------------------------------------------------------------------------------------------------------
@@ -358,6 +347,7 @@ class Optimization {
     OptimizeReport& report = r.report;
     r.finalists = finalists(std::move(r.outcome));
     r.model->list_steps(r.finalists[0], report);
+    if (r.traced != nullptr) return lower_traced();
     const bool only_simplified = r.finalists[0].steps.empty();
     const bool has_runner = r.model->has_runner();
     // Whether removing free nodes makes a model faster in a runtime, only a run shows.
@@ -381,6 +371,19 @@ class Optimization {
     return following();
   }
 
+  // Ships the result of a trace.
+  Result<Next> lower_traced() {
+    Round& r = *round_;
+    if (r.finalists[0].steps.size() != r.traced->rewrites.size())
+      return fail(ErrorCode::unsupported, "the trace is not applied: " + r.report.reason);
+    const Acceptance lowered = r.traced->declares_shapes ? r.model->lower_with_shapes(r.finalists[0]) : r.model->lower(r.finalists[0]);
+    if (!lowered) return fail(ErrorCode::unsupported, "the trace is not applied: " + lowered.reason);
+    r.report.reason.clear();
+    r.declares_shapes = r.traced->declares_shapes;
+    r.improved = true;
+    return following();
+  }
+
   Result<Next> judge() {
     Round& r = *round_;
     const std::function<void()> running = api::running(context_.progress, r.options, limits_, r.report);
@@ -397,7 +400,7 @@ class Optimization {
     if (!shipped) return keep_original("run from end to end, " + against, r.report.predicted.after);
     r.shipped = *shipped;
     r.model->list_steps(r.finalists[r.shipped], r.report);
-    r.model->refine(*r.problem, r.finalists[r.shipped], limits_, running, r.report);
+    r.declares_shapes = r.model->refine(*r.problem, r.finalists[r.shipped], limits_, running, r.report);
     r.improved = true;
     return following();
   }
@@ -410,6 +413,9 @@ class Optimization {
       list_simplifications(r.simplifications, r.report);
       r.report.improved = true;
       r.model->count_nodes(r.finalists[r.shipped], r.simplifications, r.report);
+      r.report.trace.searches = {traced_search(r.finalists[r.shipped], r.model->graph_number(), context_.pass)};
+      r.report.trace.searches[0].declares_shapes = r.declares_shapes;
+      r.report.trace.rules = traced_rules(r.finalists[r.shipped], *r.rules);
     }
     r.model->close_runner();
     r.report.time = Seconds(limits_.seconds() - r.start);
@@ -425,6 +431,7 @@ class Optimization {
     best_.model = std::move(r.model);
     if (rounds_ == most_rounds_ || limits_.ends_search()) return end();
     XFLOW_CHECK(limits_.check());
+    if (context_.replay != nullptr && context_.replay->next(0, context_.pass) == nullptr) return end();
     const auto options = options_of_next_round(options_, best_.report);
     std::unique_ptr<Model> next = options ? best_.model->next(limits_) : nullptr;
     if (next == nullptr) return end();

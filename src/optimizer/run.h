@@ -10,6 +10,7 @@
 
 #include "src/cost/cost_model.h"
 #include "src/optimizer/model.h"
+#include "src/optimizer/replay.h"
 #include "src/optimizer/session.h"
 #include "src/search/run_limits.h"
 #include "src/search/search.h"
@@ -33,6 +34,8 @@ struct RunContext {
   const RunLimits& limits;
   const ProgressCallback& progress;
   Session& session;
+  Replay* replay = nullptr;  // the trace that is applied instead of searches; null: none
+  std::uint64_t pass = 0;    // of the passes over the bodies (TracedSearch)
 };
 
 struct Finished {

@@ -1,8 +1,37 @@
 #include "src/optimizer/search_report.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string_view>
 
+#include "src/optimizer/rounds.h"
+
 namespace xflow::api {
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+}  // namespace
+
+double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds) {
+  double used = 0;
+  if (budget.max_states) used = static_cast<double>(states) / static_cast<double>(std::max<std::uint64_t>(*budget.max_states, 1));
+  if (budget.max_time || !budget.max_states) used = std::max(used, seconds / budget.max_time.value_or(Seconds(kDefaultSeconds)).count());
+  return std::clamp(used, 0.0, 1.0);
+}
+
+std::string device_text(const cost::DeviceInfo& info) {
+  return fmt::format("{}: {}, {} thread{}, {}", info.name, info.model, info.threads, info.threads == 1 ? "" : "s", info.library);
+}
+
+Result<void> check_options(const OptimizeOptions& options) {
+  if (!(options.search.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
+  if (!(options.search.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
+  if (options.device.threads < 1 || options.device.threads > kMostThreads)
+    return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", options.device.threads, kMostThreads));
+  return {};
+}
 
 bool looks_for_gap(const SearchOptions& options, const cost::Device& device) { return options.gap.value_or(device.lookups().has_value()); }
 
@@ -11,6 +40,14 @@ GapReport gap_of(const SearchOptions& options, const cost::Device& device, const
     return GapReport{options.gap ? "none was looked for" : "kernels would have to be measured for it (option 'gap')"};
   if (!bound) return GapReport{"the run ended before the parts were searched"};
   return GapReport{"", bound->time, bound->parts, bound->open_parts, bound->open_time, bound->states};
+}
+
+void list_search(const search::Outcome& outcome, OptimizeReport& report) {
+  report.predicted = {outcome.before, outcome.after};
+  report.search.states = outcome.states;
+  report.search.expanded = outcome.expanded;
+  report.search.stop_reason = outcome.stop;
+  report.constant_bytes = {outcome.constant_bytes_before, outcome.constant_bytes_after};
 }
 
 std::vector<RuleCount> counts_of(const std::map<std::string, search::RuleCount>& counts, const rules::VerifiedRules& rules) {

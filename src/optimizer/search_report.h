@@ -4,6 +4,7 @@
 #include <xflow/optimize.h>
 #include <xflow/report.h>
 
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -16,10 +17,19 @@
 
 namespace xflow::api {
 
+// Errors: invalid_argument for an option that is out of its range.
+Result<void> check_options(const OptimizeOptions& options);
+// The used fraction of the budget that is closest to its end. Without a budget the default is one of time.
+double used_of_budget(const SearchOptions& budget, std::uint64_t states, double seconds);
+// "cpu: Intel(R) ..., 1 thread, oneDNN 2.6.3".
+std::string device_text(const cost::DeviceInfo& info);
 // Whether a bound is looked for (SearchOptions::gap).
 bool looks_for_gap(const SearchOptions& options, const cost::Device& device);
 // The gap of a search that ended with this bound.
 GapReport gap_of(const SearchOptions& options, const cost::Device& device, const std::optional<search::LowerBound>& bound);
+
+// The times, constants and counts of a search.
+void list_search(const search::Outcome& outcome, OptimizeReport& report);
 
 std::vector<RuleCount> counts_of(const std::map<std::string, search::RuleCount>& counts, const rules::VerifiedRules& rules);
 

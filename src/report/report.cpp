@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/kernels/device.h"
+#include "src/report/trace_json.h"
 #include "src/rules/rule.h"
 #include "src/support/printable.h"
 #include "xflow/optimize.h"
@@ -133,8 +134,11 @@ std::string text_of(const CleanUpReport& smaller) {
 }
 
 std::string text_of(const BodyReport& body) {
-  std::string text = fmt::format("{}, {} run{}: {} -> {} for one, {} -> {} nodes", body.place, body.runs, body.runs == 1 ? "" : "s",
-                                 time_text(body.predicted.before), time_text(body.predicted.after), body.nodes_before, body.nodes_after);
+  const PredictedTimes& one = body.predicted;
+  const std::string times =
+      one.before > Nanoseconds(0) ? fmt::format(" {} -> {} for one,", time_text(one.before), time_text(one.after)) : "";
+  std::string text = fmt::format("{}, {} run{}:{} {} -> {} nodes", body.place, body.runs, body.runs == 1 ? "" : "s", times,
+                                 body.nodes_before, body.nodes_after);
   for (const std::string& run : body.run) text += ", " + run;
   return text;
 }
@@ -217,9 +221,9 @@ void describe(const std::vector<BodyReport>& bodies, const Line& line) {
   for (const auto& [why, count] : left) line("bodies", fmt::format("{} unchanged: {}", count, why));
 }
 
-// The table of the rules of the steps, sorted by gain, largest first.
-std::string rule_table(const SearchReport& search) {
-  std::string text = fmt::format("\n{:<44} {:>8} {:>12}\n", "rule", "applied", "gain");
+// The table of the rules of the steps, sorted by gain, largest first. Rewrites of a trace have no gains.
+std::string rule_table(const SearchReport& search, bool has_gains) {
+  std::string text = fmt::format("\n{:<44} {:>8}{}\n", "rule", "applied", has_gains ? fmt::format(" {:>12}", "gain") : "");
   struct Row {
     std::string rule;
     std::uint64_t applied = 0;
@@ -236,8 +240,8 @@ std::string rule_table(const SearchReport& search) {
   for (const Row& row : rows) {
     const auto count = std::find_if(search.rules.begin(), search.rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
     const std::string numbers = count == search.rules.end() || !count->float_class ? "" : "  " + numbers_of(*count);
-    text += fmt::format("{:<44} {:>8} {:>12}{}\n", row.rule, row.applied,
-                        row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain), numbers);
+    const std::string gain = row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain);
+    text += fmt::format("{:<44} {:>8}{}{}\n", row.rule, row.applied, has_gains ? fmt::format(" {:>12}", gain) : "", numbers);
   }
   text += '\n';
   return text;
@@ -258,24 +262,29 @@ std::string OptimizeReport::to_text() const {
     text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
   };
   describe(sizes, line);
-  line("device", device);
-  line("predicted",
-       fmt::format("{} -> {} ({:.3f} of the original)", time_text(predicted.before), time_text(predicted.after), ratio(predicted)));
+  if (!replayed) line("device", device);
+  if (!replayed)
+    line("predicted",
+         fmt::format("{} -> {} ({:.3f} of the original)", time_text(predicted.before), time_text(predicted.after), ratio(predicted)));
   line("nodes", fmt::format("{} -> {}, {} unchanged{}", nodes.before, nodes.after, nodes.kept,
                             nodes.merged > 0 ? fmt::format(", {} merged with an equal one", nodes.merged) : ""));
-  line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
+  if (!replayed || constant_bytes.before > 0)
+    line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
-  line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, stop_text(search)));
-  if (search.gap) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
-  describe(kernels, line);
-  if (!search.steps.empty()) text += rule_table(search);
+  if (replayed) line("trace", fmt::format("{} rewrites in {} searches were applied", search.steps.size(), trace.searches.size()));
+  if (!replayed) line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, stop_text(search)));
+  if (search.gap && !replayed) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
+  if (!replayed) describe(kernels, line);
+  if (!search.steps.empty()) text += rule_table(search, !replayed);
   describe(regions, line);
   describe(gate, line);
   describe(bodies, line);
   if (clean_ups.nodes_before > 0) line("clean-ups", text_of(clean_ups));
   if (clean_ups.nodes_before == 0 && !clean_ups.reason.empty()) line("clean-ups", clean_ups.reason);
-  line("result",
-       improved ? clean_ups.written && search.steps.empty() ? "a smaller model" : "a cheaper model" : "the original model: " + reason);
+  line("result", improved ? replayed                                    ? "the model of the trace"
+                            : clean_ups.written && search.steps.empty() ? "a smaller model"
+                                                                        : "a cheaper model"
+                          : "the original model: " + reason);
   line("time", fmt::format("{:.1f} s", time.count()));
   return text;
 }
@@ -353,6 +362,7 @@ std::string OptimizeReport::to_json() const {
                      {"bytes", clean_ups.bytes},
                      {"written", clean_ups.written},
                      {"reason", clean_ups.reason}};
+  json["trace"] = json_of(trace);
   json["seconds"] = time.count();
   // Names in a model can be arbitrary bytes. Invalid UTF-8 becomes a replacement character.
   return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));

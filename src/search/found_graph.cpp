@@ -52,6 +52,7 @@ void Search::find_others() {
 Finalist Search::describe() {
   Finalist found;
   const ir::WorkGraph& graph = work_.graph();
+  const std::vector<std::uint64_t> matches = matches_of_path();
   found.after = cost::nanoseconds(work_.time());
   found.constant_bytes = graph.constant_bytes();
   ir::ValueMap extracted;
@@ -66,7 +67,12 @@ Finalist Search::describe() {
   const std::vector<std::vector<ir::Replacement>> replaced = work_.replaced();
   for (std::size_t k = 0; k < replaced.size(); ++k) {
     const State& state = states_[index_of(path_[k + 1])];
-    Step step{std::string(state.rule), {}, work_.originals(k), cost::nanoseconds(states_[index_of(state.parent)].time - state.time)};
+    Step step{std::string(state.rule),
+              {},
+              work_.originals(k),
+              cost::nanoseconds(states_[index_of(state.parent)].time - state.time),
+              state.root,
+              matches[k]};
     for (const auto& [from, to] : replaced[k]) {
       const auto known = original(from);
       if (!known) continue;

@@ -26,21 +26,41 @@ Outcome Search::run() {
   outcome_.states = 1;
   const auto bytes = static_cast<double>(graph.constant_bytes());
   max_constant_bytes_ = bytes + std::max(bytes * options_.max_growth, static_cast<double>(options_.max_growth_bytes));
+  if (options_.replay != nullptr) {
+    replay_trace(*options_.replay);
+  } else if (options_.own_strategy != nullptr) {
+    options_.own_strategy->search(*this);
+    if (!stopped()) outcome_.stop = StopReason::ended;
+  } else {
+    run_strategy();
+  }
+  if (options_.bound_states > 0) find_lower_bound();
+  finish();
+  return std::move(outcome_);
+}
+
+void Search::run_strategy() {
   push(kOriginal, Part::all);
+  if (options_.strategy != Strategy::backtracking) search_parts();
+  if (options_.strategy != Strategy::partition) return search_whole();
+  if (!stopped()) outcome_.stop = StopReason::ended;
+}
+
+void Search::search_parts() {
   if (!stopped()) descend(kOriginal);
   if (!stopped()) descend_steepest(kOriginal);
   const StateId descended = best_;
   if (!stopped()) search_windows();
   if (best_ != descended) push(best_, Part::all);
+}
+
+void Search::search_whole() {
   while (!queue_.empty() && !stopped()) {
     const Entry entry = queue_.top();
     queue_.pop();
     if (too_expensive(states_[index_of(entry.state)].time)) continue;
     expand(entry);
   }
-  if (options_.bound_states > 0) find_lower_bound();
-  finish();
-  return std::move(outcome_);
 }
 
 bool Search::too_expensive(Ticks time) const {
@@ -183,7 +203,8 @@ void Search::expand(const Entry& entry) {
   }
   if (entry.part == Part::near) push(entry.state, Part::rest);
   for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
-  if (states_[index_of(best_)].time < before && !stopped()) descend(best_);
+  const bool descends = options_.strategy != Strategy::backtracking;
+  if (descends && states_[index_of(best_)].time < before && !stopped()) descend(best_);
 }
 
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options) {

@@ -16,6 +16,8 @@
 
 #include <xflow/error.h>
 #include <xflow/report.h>
+#include <xflow/search_strategy.h>
+#include <xflow/trace.h>
 
 #include <cstdint>
 #include <functional>
@@ -42,6 +44,10 @@ struct Progress {
 
 // Options of a search.
 struct Options {
+  Strategy strategy = Strategy::automatic;
+  SearchStrategy* own_strategy = nullptr;  // used instead of `strategy`
+  // Rewrites to apply from the original on, instead of a search. Null: none. See Outcome::replayed.
+  const std::vector<TracedRewrite>* replay = nullptr;
   double alpha = 1.05;
   std::uint64_t max_states = 1'000'000;  // graphs costed
   std::optional<double> max_seconds;     // wall clock
@@ -83,6 +89,10 @@ struct Step {
   // The same, and if it rewrote the result of a step, that step's `originals`.
   std::vector<ir::ValueId> originals;
   Nanoseconds gain{};  // time that it saved at that point; negative if it cost time and paid off later
+  // The operation of the workspace at which the rule matched, and the number of the match among those of the
+  // rule there (TracedRewrite).
+  ir::NodeId root{};
+  std::uint64_t match = 0;
 };
 
 // Counts of the rewrites by one rule.
@@ -131,6 +141,7 @@ struct Outcome {
   double best_seconds = 0;        // seconds until the best was found
   StopReason stop = StopReason::exhausted;
   std::optional<LowerBound> bound;  // of the times that are reached from the original
+  std::size_t replayed = 0;         // number of rewrites of Options::replay that were applied, until one was not possible
 };
 
 // Searches from `graph`. Operations of the best graph are added to its arena. `follow` makes the cost model

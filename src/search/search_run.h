@@ -60,7 +60,7 @@ struct State {
   std::uint64_t bytes = 0;
 };
 
-class Search {
+class Search final : private SearchSpace {
  public:
   Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
       : arena_(arena),
@@ -117,11 +117,35 @@ class Search {
   // the state cannot be entered.
   bool step_to(StateId id);
 
-  // --- Strategy -----------------------------------------------------------------------------------------------------------------------
+  // --- The search of the caller's strategy, and of a trace -----------------------------------------------------------------------------
+
+  SearchState original() const override { return SearchState{0}; }
+  SearchState best() const override { return static_cast<SearchState>(best_); }
+  Nanoseconds time(SearchState state) const override;
+  std::uint64_t hash(SearchState state) const override;
+  std::vector<PossibleRewrite> rewrites(SearchState state) override;
+  std::optional<SearchState> apply(SearchState state, const PossibleRewrite& rewrite) override;
+  bool is_over() override { return stopped(); }
+  bool exists(SearchState state) const;
+  // The candidate of a state at an operation; null if there is none.
+  std::shared_ptr<Candidate> candidate_at(ir::NodeId root, std::size_t index);
+  // Applies the rewrites of a trace to the original, as far as they are possible.
+  void replay_trace(const std::vector<TracedRewrite>& trace);
+  // For each rewrite of the path to the workspace's state, its number among those of its rule at its
+  // operation.
+  std::vector<std::uint64_t> matches_of_path();
+
+  // --- Strategies -----------------------------------------------------------------------------------------------------------------------
 
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
   // merged operation is split again, and the results can no longer become one.
   StateId descend(StateId at);
+  // Options::strategy.
+  void run_strategy();
+  // Descents and windows.
+  void search_parts();
+  // Best first over the whole graph.
+  void search_whole();
   // Takes the rewrite that saves most until there is none. After a step, examines only the operations that
   // it affected.
   StateId descend_steepest(StateId at);

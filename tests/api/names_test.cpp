@@ -25,6 +25,12 @@ TEST(Names, OfNumericsAreThoseThatAreParsed) {
   EXPECT_EQ(parse_numerics("").error().text(), "numerics '' is none of exact, rounding, any");
 }
 
+TEST(Names, OfStrategiesAreThoseThatAreParsed) {
+  for (const Strategy strategy : {Strategy::automatic, Strategy::backtracking, Strategy::partition})
+    EXPECT_EQ(parse_strategy(to_string(strategy)).value(), strategy);
+  EXPECT_EQ(parse_strategy("egraph").error().text(), "strategy 'egraph' is none of auto, backtracking, partition");
+}
+
 TEST(Names, AreThoseOfReports) {
   EXPECT_STREQ(to_string(Phase::measuring), "measuring");
   EXPECT_STREQ(to_string(Phase::running), "running");

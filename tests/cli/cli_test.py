@@ -428,7 +428,8 @@ class Optimizing(ProgramTest):
                 "withdrawn": list,
                 "bodies": list,
                 "smaller": dict,
-            "seconds": float,
+                "trace": dict,
+                "seconds": float,
             },
             {name: type(value) for name, value in report.items()},
         )

@@ -23,6 +23,11 @@ class Examples(unittest.TestCase):
         self.assertRegex(lines[0], r"^own: operations 1, 1 thread, by the caller: 2133 ns -> [0-9]+ ns$")
         self.assertIn("merge-matmuls-sharing-lhs", lines[1:])
 
+    def test_own_strategy(self):
+        lines = self.output("own_strategy").splitlines()
+        self.assertRegex(lines[0], r"^20 walks: [0-9]+ ns -> [0-9]+ ns, end of the strategy$")
+        self.assertRegex(lines[1], r"^replayed: ([1-9][0-9]*) of \1 rewrites$")
+
     def test_own_device(self):
         text = self.output("own_device")
         self.assertIn("device      own: accelerator 1, simulated, 1 thread, by the caller\n", text)

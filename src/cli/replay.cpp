@@ -1,0 +1,85 @@
+#include <xflow/optimize.h>
+#include <xflow/trace.h>
+
+#include <cerrno>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <system_error>
+
+#include "src/cli/command.h"
+#include "src/cli/duration_text.h"
+#include "src/cli/interrupt.h"
+#include "src/cli/option_names.h"
+
+namespace xflow::cli {
+namespace {
+
+struct ReplayArguments {
+  std::string trace;
+  std::string input;
+  std::string output;
+  std::string time_limit;
+  std::string report;
+  OptimizeOptions options;
+};
+
+Result<Trace> read_trace(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  if (!file) return fail(ErrorCode::unreadable, "cannot be read: " + std::generic_category().message(errno), path);
+  auto trace = parse_trace(text);
+  if (!trace) return fail(ErrorCode::unreadable, trace.error().message, path);
+  return trace;
+}
+
+Result<void> prepare(ReplayArguments& a) {
+  XFLOW_TRY(a.options.search.replay, read_trace(a.trace));
+  if (!a.time_limit.empty()) {
+    a.options.time_limit = read_duration(a.time_limit);
+    if (!a.options.time_limit)
+      return fail(ErrorCode::invalid_argument, "time limit '" + a.time_limit + "' is not of the form 300s, 500ms or 5m");
+  }
+  if (a.report.empty()) return {};
+  return check_report_path(a.report, a.input, a.output, a.options.output.save_as_external_data, a.options.input.allow_external);
+}
+
+ExitCode run(ReplayArguments& a) {
+  if (auto prepared = prepare(a); !prepared) return report(prepared.error());
+  a.options.warning = warn;
+  finish_on_signals(a.options.cancel);
+  Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
+  {
+    ProgressLine line;
+    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
+  }
+  if (!result) return report(result.error());
+  print(with_option_names(result->to_text()), is_standard_output(a.output));
+  if (!a.report.empty()) {
+    if (const auto written = write_report(a.report, with_option_names(result->to_json())); !written) return report(written.error());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_replay(CLI::App& sub, Command& command) {
+  auto a = std::make_shared<ReplayArguments>();
+  sub.add_option("TRACE", a->trace, "report of an earlier `xflow optimize IN OUT --report TRACE`")->required();
+  sub.add_option("IN", a->input, "the model that was optimised; - is standard input")->required();
+  sub.add_option("OUT", a->output, "ONNX model to write; - is standard output")->required();
+  add_allow_external(sub, a->options.input.allow_external);
+  sub.add_option("--rules", a->options.search.rules, "files or folders of rules instead of the built-in ones")->take_all();
+  sub.add_option("--time-limit", a->time_limit, "time limit of the whole run: 300s, 5m");
+  sub.add_option("--report", a->report, "also write the report as JSON to this file");
+  add_save_as_external_data(sub, a->options.output.save_as_external_data);
+  group(sub, "Input", {"--allow-external", "--rules"});
+  group(sub, "Output", {"--report", "--save-as-external-data"});
+  sub.footer(
+      "OUT has the same bytes as the OUT of the call that wrote TRACE, given the same --rules and\n"
+      "--save-as-external-data. Nothing is timed. Rewritten parts are executed against the original parts.\n\n" +
+      examples({"xflow replay report.json model.onnx again.onnx"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli

@@ -1,0 +1,80 @@
+// Traces as JSON.
+#include "xflow/trace.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+#include "src/report/trace_json.h"
+
+namespace xflow {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The format of traces. Another number is another format.
+constexpr int kVersion = 1;
+
+Trace read(const Json& json) {
+  Trace trace;
+  trace.model = json.at("model").get<std::string>();
+  const std::string numbers = json.at("numbers").get<std::string>();
+  constexpr Numerics kAll[] = {Numerics::exact, Numerics::rounding, Numerics::any};
+  const auto* const numerics = std::ranges::find(kAll, numbers, [](Numerics one) { return std::string_view(to_string(one)); });
+  if (numerics == std::end(kAll) || json.at("version").get<int>() != kVersion)
+    throw Json::other_error::create(501, "another version", &json);
+  trace.numerics = *numerics;
+  trace.cleans_up = json.at("clean_ups").get<bool>();
+  trace.max_growth = json.at("max_growth").get<double>();
+  trace.max_growth_bytes = json.at("max_growth_bytes").get<std::uint64_t>();
+  trace.skip_rules = json.at("skip_rules").get<std::vector<std::string>>();
+  for (const Json& shape : json.at("shapes"))
+    trace.shapes.push_back({shape.at(0).get<std::string>(), shape.at(1).get<std::vector<std::int64_t>>()});
+  for (const auto& [name, hash] : json.at("rules").items()) trace.rules.push_back({name, hash.get<std::string>()});
+  for (const Json& search : json.at("searches")) {
+    TracedSearch traced{
+        search.at("graph").get<std::uint64_t>(), search.at("pass").get<std::uint64_t>(), search.at("declares_shapes").get<bool>(), {}};
+    for (const Json& rewrite : search.at("rewrites"))
+      traced.rewrites.push_back({rewrite.at(0).get<std::string>(), rewrite.at(1).get<std::uint64_t>(), rewrite.at(2).get<std::uint64_t>()});
+    trace.searches.push_back(std::move(traced));
+  }
+  return trace;
+}
+
+}  // namespace
+
+Json json_of(const Trace& trace) {
+  Json json = {{"version", kVersion},           {"model", trace.model},           {"numbers", to_string(trace.numerics)},
+               {"clean_ups", trace.cleans_up},  {"max_growth", trace.max_growth}, {"max_growth_bytes", trace.max_growth_bytes},
+               {"skip_rules", trace.skip_rules}};
+  json["shapes"] = Json::array();
+  for (const InputShape& shape : trace.shapes) json["shapes"].push_back({shape.input, shape.dims});
+  json["rules"] = Json::object();
+  for (const TracedRule& rule : trace.rules) json["rules"][rule.name] = rule.hash;
+  json["searches"] = Json::array();
+  for (const TracedSearch& search : trace.searches) {
+    Json traced = {{"graph", search.graph}, {"pass", search.pass}, {"declares_shapes", search.declares_shapes}};
+    traced["rewrites"] = Json::array();
+    for (const TracedRewrite& rewrite : search.rewrites) traced["rewrites"].push_back({rewrite.rule, rewrite.operation, rewrite.match});
+    json["searches"].push_back(std::move(traced));
+  }
+  return json;
+}
+
+std::string Trace::to_json() const { return json_of(*this).dump(2); }
+
+Result<Trace> parse_trace(std::string_view json) {
+  const auto refuse = [](const std::string& why) { return fail(ErrorCode::invalid_argument, "this is no trace: " + why); };
+  try {
+    const Json parsed = Json::parse(json);
+    return read(parsed.contains("trace") ? parsed.at("trace") : parsed);
+  } catch (const Json::parse_error& error) {
+    return refuse("it is no JSON, from byte " + std::to_string(error.byte) + " on");
+  } catch (const Json::exception&) {
+    return refuse("a field is missing, or of another type or version");
+  }
+}
+
+}  // namespace xflow
