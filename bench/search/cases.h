@@ -6,26 +6,22 @@
 #include <vector>
 
 #include "src/ir/graph.h"
-#include "src/kernels/device.h"
 
 namespace xflow::bench {
 
 struct Case {
   std::unique_ptr<ir::Arena> arena = std::make_unique<ir::Arena>();
   ir::Graph graph;
-  ir::Graph best;  // the hand-made optimum in the same arena, unless the graph itself is cheaper
+  // Hand-made equivalents in the same arena. The cheapest of them and of the graph is the hand-made optimum.
+  std::vector<ir::Graph> equivalents;
 };
 
 struct NamedCase {
   std::string name;  // "blocks"
-  Case (*make)(int size);
+  // Widths and images are divided by `divisor`: 1 for a search, more for a quick evaluation.
+  Case (*make)(int size, int divisor);
   std::vector<int> sizes;
 };
 const std::vector<NamedCase>& cases();
-
-// A GPU as a roofline: a launch takes 5 us, 800 GB/s, 14 TFLOP/s. Nothing fuses, and copies (split, concat,
-// transpose, slice, pad) are free if `copies_are_free`; otherwise up to four pointwise operations fuse after a
-// kernel.
-std::unique_ptr<cost::Device> roofline(bool copies_are_free);
 
 }  // namespace xflow::bench
