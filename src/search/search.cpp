@@ -47,7 +47,8 @@ void Search::run_strategy() {
 }
 
 void Search::search_parts() {
-  if (!stopped()) descend(kOriginal);
+  const StateId begin = stopped() ? kOriginal : search_repeated_windows();
+  if (!stopped()) descend(begin);
   if (!stopped()) descend_steepest(kOriginal);
   const StateId descended = best_;
   if (!stopped()) search_windows();

@@ -91,7 +91,8 @@ class Search final : private SearchSpace {
   static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
   bool too_expensive(Ticks time) const;
 
-  // --- Budgets ------------------------------------------------------------------------------------------------------------------------
+  // --- Budgets
+  // ------------------------------------------------------------------------------------------------------------------------
 
   bool stopped();
   bool bounding_stopped();
@@ -101,7 +102,8 @@ class Search final : private SearchSpace {
   double seconds() const { return now() - start_; }
   void count_state();
 
-  // --- States -------------------------------------------------------------------------------------------------------------------------
+  // --- States
+  // -------------------------------------------------------------------------------------------------------------------------
 
   // Moves the workspace to a state. False if a rewrite on the way is no longer possible.
   bool go_to(StateId target);
@@ -117,7 +119,8 @@ class Search final : private SearchSpace {
   // the state cannot be entered.
   bool step_to(StateId id);
 
-  // --- The search of the caller's strategy, and of a trace -----------------------------------------------------------------------------
+  // --- The search of the caller's strategy, and of a trace
+  // -----------------------------------------------------------------------------
 
   SearchState original() const override { return SearchState{0}; }
   SearchState best() const override { return static_cast<SearchState>(best_); }
@@ -135,7 +138,8 @@ class Search final : private SearchSpace {
   // operation.
   std::vector<std::uint64_t> matches_of_path();
 
-  // --- Strategies -----------------------------------------------------------------------------------------------------------------------
+  // --- Strategies
+  // -----------------------------------------------------------------------------------------------------------------------
 
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
   // merged operation is split again, and the results can no longer become one.
@@ -156,7 +160,8 @@ class Search final : private SearchSpace {
   std::optional<StateId> descend_by(StateId at, std::uint32_t index, const Candidate& candidate);
   void expand(const Entry& entry);
 
-  // --- Windows ------------------------------------------------------------------------------------------------------------------------
+  // --- Windows
+  // ------------------------------------------------------------------------------------------------------------------------
 
   // A search inside a window.
   struct WindowRun {
@@ -177,6 +182,10 @@ class Search final : private SearchSpace {
   };
   using Trace = std::vector<TraceStep>;
 
+  // Searches in the windows of the original if most of them repeat others, as in a network of equal
+  // layers: one search serves all windows of equal structure, which a descent would examine one by one.
+  // Returns where to go on: the original if there are no such windows.
+  StateId search_repeated_windows();
   // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
   // one.
   void search_windows();
@@ -190,7 +199,8 @@ class Search final : private SearchSpace {
   // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
   bool replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new);
 
-  // --- Lower bound --------------------------------------------------------------------------------------------------------------------
+  // --- Lower bound
+  // --------------------------------------------------------------------------------------------------------------------
 
   // What rewrites inside a part save.
   struct PartBound {
@@ -200,7 +210,8 @@ class Search final : private SearchSpace {
   void find_lower_bound();
   PartBound bound_part(const Window& part);
 
-  // --- Result -------------------------------------------------------------------------------------------------------------------------
+  // --- Result
+  // -------------------------------------------------------------------------------------------------------------------------
 
   void finish();
   // Describes the cheapest states that save time and of which each avoids a rule of each state chosen

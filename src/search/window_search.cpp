@@ -22,7 +22,36 @@ struct Pass {
 };
 constexpr std::array kPasses = {Pass{24, 300, 1}, Pass{24, 1'500, 4}, Pass{48, 8'000, 16}};
 
+// Windows of equal structure are searched before the descents if there are so many of each, and if they
+// are at least half of all windows.
+constexpr std::size_t kFewestRepeats = 6;
+// Windows of a list that are searched because the rewrites of another one could not be repeated in them.
+constexpr std::size_t kMostSearched = 3;
+
 }  // namespace
+
+StateId Search::search_repeated_windows() {
+  const std::vector<std::vector<Window>> lists = repeated_windows_of(work_.graph(), kPasses[0].size);
+  std::size_t windows = 0;
+  std::size_t repeated = 0;
+  for (const auto& list : lists) {
+    windows += list.size();
+    repeated += list.size() >= kFewestRepeats ? list.size() : 0;
+  }
+  if (2 * repeated < windows) return kOriginal;
+  finished_windows_.clear();
+  traces_.clear();
+  StateId base = kOriginal;
+  for (const auto& list : lists) {
+    std::size_t searched = 0;
+    for (std::size_t k = 0; list.size() >= kFewestRepeats && k < list.size() && searched < kMostSearched && !stopped(); ++k) {
+      const std::uint64_t before = outcome_.states;
+      search_window(base, list[k], kPasses[0].states, options_.alpha);
+      searched += outcome_.states - before >= kPasses[0].states ? 1 : 0;
+    }
+  }
+  return base;
+}
 
 void Search::search_windows() {
   // A descent may have left the way to the best graph, which cannot be found from its end: the original is a

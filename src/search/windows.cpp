@@ -1,6 +1,8 @@
 #include "src/search/windows.h"
 
+#include <algorithm>
 #include <deque>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -81,6 +83,14 @@ class Signature {
   std::uint64_t hash_ = 0x2545F4914F6CDD1DULL;
 };
 
+// The size of a window's core: the half that was reached first, or all of it if the whole graph around it was
+// reached.
+std::size_t core_of(const Window& window, std::size_t size) { return window.size() < size ? window.size() : (size + 1) / 2; }
+
+void cover_core(const Window& window, std::size_t size, std::vector<bool>& covered) {
+  for (std::size_t k = 0; k < core_of(window, size); ++k) covered[static_cast<std::size_t>(window[k])] = true;
+}
+
 }  // namespace
 
 std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size) {
@@ -90,11 +100,38 @@ std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size) {
   for (const NodeId id : graph.order()) {
     if (covered[static_cast<std::size_t>(id)] || !is_operation(graph, id)) continue;
     Window window = grower.grow(id);
-    const std::size_t core = window.size() < size ? window.size() : (size + 1) / 2;
-    for (std::size_t k = 0; k < core; ++k) covered[static_cast<std::size_t>(window[k])] = true;
+    cover_core(window, size, covered);
     windows.push_back(std::move(window));
   }
   return windows;
+}
+
+std::vector<std::vector<Window>> repeated_windows_of(const ir::WorkGraph& graph, std::size_t size) {
+  std::unordered_map<std::uint64_t, std::vector<NodeId>> seeds;  // by the signature of the window that grows from it
+  std::unordered_map<NodeId, std::uint64_t> signatures;
+  Grower grower(graph, size);
+  for (const NodeId id : graph.order()) {
+    if (!is_operation(graph, id)) continue;
+    const std::uint64_t signature = signature_of(graph, grower.grow(id));
+    seeds[signature].push_back(id);
+    signatures.emplace(id, signature);
+  }
+  std::vector<std::vector<Window>> lists;
+  std::vector<bool> covered(graph.arena().size(), false);
+  for (const NodeId first : graph.order()) {
+    if (covered[static_cast<std::size_t>(first)] || !is_operation(graph, first)) continue;
+    std::vector<Window>& list = lists.emplace_back();
+    std::unordered_set<NodeId> taken;  // by the cores of the list
+    for (const NodeId id : seeds.at(signatures.at(first))) {
+      if (covered[static_cast<std::size_t>(id)]) continue;
+      Window window = grower.grow(id);
+      const auto core = std::span(window).first(core_of(window, size));
+      if (std::ranges::any_of(core, [&](NodeId member) { return !taken.insert(member).second; })) continue;
+      cover_core(window, size, covered);
+      list.push_back(std::move(window));
+    }
+  }
+  return lists;
 }
 
 std::vector<Window> parts_of(const ir::WorkGraph& graph, const Window& within, std::size_t size) {

@@ -18,6 +18,12 @@ using Window = std::vector<ir::NodeId>;
 // as covered. Deterministic.
 std::vector<Window> windows_of(const ir::WorkGraph& graph, std::size_t size);
 
+// Windows as those of windows_of, by their structure: lists of windows with equal signatures, that of the
+// first operation first. They are grown from the same operations of each repetition, such as a layer of a
+// network. The halves of the windows of a list that were reached first have no operation in common.
+// Deterministic.
+std::vector<std::vector<Window>> repeated_windows_of(const ir::WorkGraph& graph, std::size_t size);
+
 // Parts of at most `size` operations that do not overlap and together are `within`, or all operations of the
 // graph if it is empty. They grow as windows do. Deterministic.
 std::vector<Window> parts_of(const ir::WorkGraph& graph, const Window& within, std::size_t size);

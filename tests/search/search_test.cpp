@@ -56,6 +56,23 @@ TEST_F(Toy, IndependentPartsAddUpInsteadOfMultiplying) {
   EXPECT_LT(states(32), 32U * 20);
 }
 
+// One search serves all layers of equal structure: per layer only the rewrites that it takes are costed.
+TEST_F(Toy, EqualLayersAreSearchedOnce) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'e', 'f'}, {'g', 'h'}};
+  prices = {{'a', 100}, {'b', 101}, {'c', 10}, {'e', 100}, {'f', 150}, {'g', 100}, {'h', 150}};
+  const auto states = [&](std::size_t layers) {
+    std::string text;
+    for (std::size_t k = 0; k < layers; ++k) text += "egegageegggeegegegege";
+    Options options;
+    options.max_states = 3000;
+    const Outcome outcome = run(ir::Graph{{chain(text, x)}}, options);
+    EXPECT_EQ(outcome.steps.size(), 2 * layers);
+    return outcome.best_states;
+  };
+  const std::uint64_t few = states(20);
+  EXPECT_LT(states(60), few + std::uint64_t{40} * 5) << few;
+}
+
 TEST_F(Toy, SavingsAlongOneChainAreCarriedOver) {
   rules = {{'a', '.'}, {'b', '.'}};
   const Outcome outcome = run(ir::Graph{{chain("abababc", x)}});

@@ -143,7 +143,8 @@ TEST_F(Strategies, OfTheCallerMayAskForWhatDoesNotExist) {
   EXPECT_TRUE(outcome.steps.empty());
 }
 
-// A trace gives the same graph and the same steps, on random chains and rules, however the search found them.
+// A trace gives the same graph and the same steps, on random chains and rules, however the search found
+// them.
 TEST_F(Strategies, TracesGiveTheSameGraph) {
   std::mt19937 random(7);
   const std::string letters = "abcd";

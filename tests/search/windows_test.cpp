@@ -74,5 +74,31 @@ TEST_F(Windows, WhatIsReadOutsideCounts) {
   EXPECT_NE(signature_of(*graph, parts[0]), signature_of(*graph, parts[1]));
 }
 
+// Layers of 17 operations: windows of 12 cover 6 each, so that windows from the first uncovered operation
+// would begin at another operation of each layer.
+TEST_F(Windows, OfRepeatedLayersBeginAtTheSameOperationOfEach) {
+  constexpr std::size_t kLayers = 40;
+  const auto layer = [&](ValueId value) {
+    for (int k = 0; k < 17; ++k) value = apply(k, {value});
+    return value;
+  };
+  ValueId value = x;
+  for (std::size_t k = 0; k < kLayers; ++k) value = layer(value);
+  graph.emplace(arena, ir::Graph{{value}});
+  const auto lists = repeated_windows_of(*graph, 12);
+  std::set<NodeId> seen;
+  std::size_t once = 0;
+  for (const auto& list : lists) {
+    once += list.size() < kLayers / 2 ? 1 : 0;
+    for (const Window& window : list) {
+      EXPECT_EQ(signature_of(*graph, window), signature_of(*graph, list[0]));
+      seen.insert(window.begin(), window.end());
+    }
+  }
+  EXPECT_EQ(seen.size(), graph->operations());
+  EXPECT_LE(lists.size() - once, 6U);
+  EXPECT_LE(once, 8U) << "at the two ends";
+}
+
 }  // namespace
 }  // namespace xflow::search
