@@ -83,8 +83,8 @@ class Signature {
   std::uint64_t hash_ = 0x2545F4914F6CDD1DULL;
 };
 
-// The size of a window's core: the half that was reached first, or all of it if the whole graph around it was
-// reached.
+// The size of a window's core: the half that was reached first, or all of it if the whole graph around it
+// was reached.
 std::size_t core_of(const Window& window, std::size_t size) { return window.size() < size ? window.size() : (size + 1) / 2; }
 
 void cover_core(const Window& window, std::size_t size, std::vector<bool>& covered) {
