@@ -13,21 +13,26 @@ StateId Search::descend(StateId at) {
     for (const NodeId root : work_.graph().order()) {
       if (!is_root(root)) continue;
       if (!work_.has_candidates(root) && stopped()) return at;
-      ++outcome_.looks;
-      const Candidates list = candidates(root);
-      for (std::uint32_t k = 0; k < list.size(); ++k) {
-        if (stopped()) return at;
-        if (list[k]->rewrite.merges && (!merges || improved)) continue;
-        if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
-        const auto next = descend_by(at, k, *list[k]);
-        if (!next) continue;
-        at = *next;
-        improved = true;
-        break;
-      }
+      const auto next = improve(at, root, merges && !improved);
+      if (stopped()) return next.value_or(at);
+      if (!next) continue;
+      at = *next;
+      improved = true;
     }
   }
   return at;
+}
+
+std::optional<StateId> Search::improve(StateId at, NodeId root, bool merges) {
+  ++outcome_.looks;
+  const Candidates list = candidates(root);
+  for (std::uint32_t k = 0; k < list.size(); ++k) {
+    if (stopped()) return std::nullopt;
+    if (list[k]->rewrite.merges && !merges) continue;
+    if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
+    if (const auto next = descend_by(at, k, *list[k])) return next;
+  }
+  return std::nullopt;
 }
 
 StateId Search::descend_steepest(StateId at) {

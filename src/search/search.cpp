@@ -47,7 +47,7 @@ void Search::run_strategy() {
 }
 
 void Search::search_parts() {
-  const StateId begin = stopped() ? kOriginal : search_repeated_windows();
+  const StateId begin = stopped() ? kOriginal : descend_repeated_windows();
   if (!stopped()) descend(begin);
   if (!stopped()) descend_steepest(kOriginal);
   const StateId descended = best_;

@@ -144,6 +144,9 @@ class Search final : private SearchSpace {
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
   // merged operation is split again, and the results can no longer become one.
   StateId descend(StateId at);
+  // The state after the first rewrite at an operation that saves time; nothing if there is none. Without
+  // `merges`, merges of siblings are left out.
+  std::optional<StateId> improve(StateId at, ir::NodeId root, bool merges);
   // Options::strategy.
   void run_strategy();
   // Descents and windows.
@@ -182,10 +185,12 @@ class Search final : private SearchSpace {
   };
   using Trace = std::vector<TraceStep>;
 
-  // Searches in the windows of the original if most of them repeat others, as in a network of equal
-  // layers: one search serves all windows of equal structure, which a descent would examine one by one.
-  // Returns where to go on: the original if there are no such windows.
-  StateId search_repeated_windows();
+  // Descends in the windows of the original, and then repeats it with merges, if most windows repeat
+  // others, as in a network of equal layers: one descent serves all windows of equal structure. Returns
+  // where to go on: the original if there are no such windows.
+  StateId descend_repeated_windows();
+  // Takes rewrites of the window's operations, and of those that they make, as long as they save time.
+  void descend_window(StateId& base, const Window& planned, bool merges);
   // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
   // one.
   void search_windows();

@@ -22,35 +22,65 @@ struct Pass {
 };
 constexpr std::array kPasses = {Pass{24, 300, 1}, Pass{24, 1'500, 4}, Pass{48, 8'000, 16}};
 
-// Windows of equal structure are searched before the descents if there are so many of each, and if they
-// are at least half of all windows.
+// The windows of equal structure are descended in first if there are so many of each, and if they are at
+// least half of all windows.
 constexpr std::size_t kFewestRepeats = 6;
-// Windows of a list that are searched because the rewrites of another one could not be repeated in them.
-constexpr std::size_t kMostSearched = 3;
 
 }  // namespace
 
-StateId Search::search_repeated_windows() {
-  const std::vector<std::vector<Window>> lists = repeated_windows_of(work_.graph(), kPasses[0].size);
-  std::size_t windows = 0;
-  std::size_t repeated = 0;
-  for (const auto& list : lists) {
-    windows += list.size();
-    repeated += list.size() >= kFewestRepeats ? list.size() : 0;
-  }
-  if (2 * repeated < windows) return kOriginal;
-  finished_windows_.clear();
-  traces_.clear();
+StateId Search::descend_repeated_windows() {
   StateId base = kOriginal;
-  for (const auto& list : lists) {
-    std::size_t searched = 0;
-    for (std::size_t k = 0; list.size() >= kFewestRepeats && k < list.size() && searched < kMostSearched && !stopped(); ++k) {
-      const std::uint64_t before = outcome_.states;
-      search_window(base, list[k], kPasses[0].states, options_.alpha);
-      searched += outcome_.states - before >= kPasses[0].states ? 1 : 0;
+  for (const bool merges : {false, true}) {
+    if (stopped() || !step_to(base)) return base;
+    const std::vector<std::vector<Window>> lists = repeated_windows_of(work_.graph(), kPasses[0].size);
+    std::size_t windows = 0;
+    std::size_t repeated = 0;
+    for (const auto& list : lists) {
+      windows += list.size();
+      repeated += list.size() >= kFewestRepeats ? list.size() : 0;
+    }
+    if (2 * repeated < windows) return base;
+    finished_windows_.clear();
+    traces_.clear();
+    for (const auto& list : lists) {
+      if (list.size() < kFewestRepeats) continue;
+      for (const Window& window : list) {
+        if (stopped()) return base;
+        descend_window(base, window, merges);
+      }
     }
   }
   return base;
+}
+
+void Search::descend_window(StateId& base, const Window& planned, bool merges) {
+  if (!step_to(base)) return;
+  Window window;  // what earlier windows left of it
+  std::ranges::copy_if(planned, std::back_inserter(window), [&](NodeId id) { return is_root(id); });
+  if (window.empty()) return;
+  const std::uint64_t signature = signature_of(work_.graph(), window);
+  if (finished_windows_.contains(signature)) return;
+  const std::size_t first_new = work_.graph().arena().size();
+  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(base, trace->second, window, first_new)) return;
+  const StateId at = base;
+  for (bool improved = true; improved;) {
+    improved = false;
+    Window roots = window;
+    for (std::size_t k = first_new; k < work_.graph().arena().size(); ++k) roots.push_back(static_cast<NodeId>(k));
+    for (const NodeId root : roots) {
+      if (!is_root(root)) continue;
+      if (!work_.has_candidates(root) && stopped()) return;
+      const auto next = improve(base, root, merges);
+      if (next) base = *next;
+      improved = improved || next.has_value();
+    }
+  }
+  if (stopped()) return;
+  if (base == at) {
+    finished_windows_.insert(signature);
+  } else {
+    traces_[signature] = trace_of(at, base, window, first_new);
+  }
 }
 
 void Search::search_windows() {

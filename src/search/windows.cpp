@@ -1,7 +1,6 @@
 #include "src/search/windows.h"
 
 #include <algorithm>
-#include <deque>
 #include <span>
 #include <unordered_map>
 #include <unordered_set>
@@ -28,45 +27,48 @@ bool connects(const ir::WorkGraph& graph, ValueId value) {
 
 class Grower {
  public:
-  Grower(const ir::WorkGraph& graph, std::size_t size) : graph_(graph), size_(size), closed_(graph.arena().size(), false) {}
+  Grower(const ir::WorkGraph& graph, std::size_t size)
+      : graph_(graph), size_(size), closed_(graph.arena().size(), false), seen_(graph.arena().size(), 0) {}
 
   // Operations that no window may contain from now on.
   void close(NodeId id) { closed_[static_cast<std::size_t>(id)] = true; }
 
+  // The first operations that are reached.
   Window grow(NodeId seed) {
     Window window;
-    seen_ = closed_;
-    reach(seed);
-    while (!reached_.empty() && window.size() < size_) {
-      const NodeId id = reached_.front();
-      reached_.pop_front();
-      window.push_back(id);
+    ++grown_;
+    reach(seed, window);
+    for (std::size_t next = 0; next < window.size() && window.size() < size_; ++next) {
+      const NodeId id = window[next];
       for (const ValueId operand : graph_.arena().node(id).operands) {
         if (graph_.arena().is_absent(operand)) continue;
-        reach(operand.node);
-        if (connects(graph_, operand)) reach_users(operand.node);
+        reach(operand.node, window);
+        if (connects(graph_, operand)) reach_users(operand.node, window);
       }
-      reach_users(id);
+      reach_users(id, window);
     }
-    reached_.clear();
     return window;
   }
 
  private:
-  void reach(NodeId id) {
-    if (seen_[static_cast<std::size_t>(id)]) return;
-    seen_[static_cast<std::size_t>(id)] = true;
-    if (is_operation(graph_, id)) reached_.push_back(id);
+  void reach(NodeId id, Window& window) {
+    std::uint32_t& seen = seen_[static_cast<std::size_t>(id)];
+    if (seen == grown_ || closed_[static_cast<std::size_t>(id)]) return;
+    seen = grown_;
+    if (window.size() < size_ && is_operation(graph_, id)) window.push_back(id);
   }
-  void reach_users(NodeId id) {
-    for (const NodeId user : graph_.users(id)) reach(user);
+  void reach_users(NodeId id, Window& window) {
+    for (const NodeId user : graph_.users(id)) {
+      if (window.size() == size_) return;
+      reach(user, window);
+    }
   }
 
   const ir::WorkGraph& graph_;
   std::size_t size_;
   std::vector<bool> closed_;
-  std::vector<bool> seen_;
-  std::deque<NodeId> reached_;
+  std::vector<std::uint32_t> seen_;  // by node: the window that reached it last
+  std::uint32_t grown_ = 0;
 };
 
 class Signature {
