@@ -30,6 +30,7 @@ class ModelWriter {
       : document_(task.document),
         model_(task.model),
         arena_(task.arena),
+        graph_(task.graph),
         plan_(std::move(plan)),
         fresh_(task.document, task.options.around, task.options.name_prefix),
         shapes_(task.document, task.model, task.arena),
@@ -251,7 +252,7 @@ class ModelWriter {
         result_.dropped_constant_bytes += main.initializers[i].field.size();
       }
     }
-    for (const auto& [value, constant] : plan_.folded) new_constants_.emplace_back(name_of(value), constant);
+    for (const auto& [value, constant] : folded_in_order()) new_constants_.emplace_back(name_of(value), *constant);
     std::vector<Entry> constant_nodes;
     for (const auto& [name, constant] : new_constants_) {
       XFLOW_TRY(const auto bytes, constant.source->bytes());
@@ -309,9 +310,24 @@ class ModelWriter {
     }
   }
 
+  // The folded values in the order of the graph: the numbers of nodes depend on what else is in the arena.
+  std::vector<std::pair<ValueId, const ir::Constant*>> folded_in_order() const {
+    std::map<ir::NodeId, std::size_t> positions;
+    for (const ir::NodeId id : ir::topological_order(arena_, graph_)) positions.emplace(id, positions.size());
+    std::vector<std::pair<ValueId, const ir::Constant*>> folded;
+    folded.reserve(plan_.folded.size());
+    for (const auto& [value, constant] : plan_.folded) folded.emplace_back(value, &constant);
+    std::ranges::stable_sort(folded, {}, [&](const auto& entry) {
+      const auto position = positions.find(entry.first.node);
+      return position == positions.end() ? positions.size() : position->second;
+    });
+    return folded;
+  }
+
   const Document& document_;
   const LiftedModel& model_;
   ir::Arena& arena_;
+  const ir::Graph& graph_;
   const LoweringPlan plan_;
   FreshNames fresh_;
   DeclaredShapes shapes_;
