@@ -18,15 +18,13 @@
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/growth_text.h"
-#include "src/cli/interrupt.h"
-#include "src/cli/option_names.h"
+#include "src/cli/optimize_call.h"
 
 namespace xflow::cli {
 namespace {
 
 struct OptimizeArguments {
-  std::string input;
-  std::string output;
+  OptimizeFiles files;
   std::vector<std::string> shapes;
   std::string budget = "30s";
   std::string max_growth = "5%";
@@ -41,7 +39,6 @@ struct OptimizeArguments {
   std::string strategy = "auto";
   std::string numerics = "rounding";
   bool fast_math = false;
-  std::string report;
   OptimizeOptions options;
 };
 
@@ -158,26 +155,10 @@ std::string device_of_this_machine() {
 
 ExitCode run(OptimizeArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
-  if (!a.report.empty()) {
-    const auto checked =
-        check_report_path(a.report, a.input, a.output, a.options.output.save_as_external_data, a.options.input.allow_external);
-    if (!checked) return report(checked.error());
-  }
-  a.options.warning = warn;
+  if (const auto checked = check_report(a.files, a.options); !checked) return report(checked.error());
   give_back_large_memory();
   if (a.options.device.name.empty() && a.options.device.runner.empty()) a.options.device.name = device_of_this_machine();
-  finish_on_signals(a.options.cancel);
-  Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
-  {
-    ProgressLine line;
-    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
-  }
-  if (!result) return report(result.error());
-  print(with_option_names(result->to_text()), is_standard_output(a.output));
-  if (!a.report.empty()) {
-    if (const auto written = write_report(a.report, with_option_names(result->to_json())); !written) return report(written.error());
-  }
-  return ExitCode::done;
+  return optimize_and_report(a.files, a.options);
 }
 
 // Shows the default value of an option in the help.
@@ -240,7 +221,7 @@ void add_output_options(CLI::App& sub, OptimizeArguments& a) {
   for (CLI::Option* option : {
            with_default(sub.add_option("--accept", a.accept, "results to write: faster, or smaller as well if not slower"))
                ->check(CLI::IsMember({"faster", "smaller"})),
-           sub.add_option("--report", a.report, "also write the report as JSON to this file"),
+           sub.add_option("--report", a.files.report, "also write the report as JSON to this file"),
            add_save_as_external_data(sub, a.options.output.save_as_external_data),
        })
     option->group("Output");
@@ -251,8 +232,8 @@ void add_output_options(CLI::App& sub, OptimizeArguments& a) {
 void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.device.cost_database = default_database();
-  sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output, "ONNX model to write, else a copy of IN; - is standard output")->required();
+  sub.add_option("IN", a->files.input, "ONNX model to read; - is standard input")->required();
+  sub.add_option("OUT", a->files.output, "ONNX model to write, else a copy of IN; - is standard output")->required();
   add_input_options(sub, *a);
   add_search_options(sub, *a);
   add_device_options(sub, *a);

@@ -9,18 +9,15 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
-#include "src/cli/interrupt.h"
-#include "src/cli/option_names.h"
+#include "src/cli/optimize_call.h"
 
 namespace xflow::cli {
 namespace {
 
 struct ReplayArguments {
   std::string trace;
-  std::string input;
-  std::string output;
+  OptimizeFiles files;
   std::string time_limit;
-  std::string report;
   OptimizeOptions options;
 };
 
@@ -40,25 +37,12 @@ Result<void> prepare(ReplayArguments& a) {
     if (!a.options.time_limit)
       return fail(ErrorCode::invalid_argument, "time limit '" + a.time_limit + "' is not of the form 300s, 500ms or 5m");
   }
-  if (a.report.empty()) return {};
-  return check_report_path(a.report, a.input, a.output, a.options.output.save_as_external_data, a.options.input.allow_external);
+  return check_report(a.files, a.options);
 }
 
 ExitCode run(ReplayArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
-  a.options.warning = warn;
-  finish_on_signals(a.options.cancel);
-  Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
-  {
-    ProgressLine line;
-    result = optimize_file(a.input, a.output, a.options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
-  }
-  if (!result) return report(result.error());
-  print(with_option_names(result->to_text()), is_standard_output(a.output));
-  if (!a.report.empty()) {
-    if (const auto written = write_report(a.report, with_option_names(result->to_json())); !written) return report(written.error());
-  }
-  return ExitCode::done;
+  return optimize_and_report(a.files, a.options);
 }
 
 }  // namespace
@@ -66,12 +50,12 @@ ExitCode run(ReplayArguments& a) {
 void add_replay(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ReplayArguments>();
   sub.add_option("TRACE", a->trace, "report of an earlier `xflow optimize IN OUT --report TRACE`")->required();
-  sub.add_option("IN", a->input, "the model that was optimised; - is standard input")->required();
-  sub.add_option("OUT", a->output, "ONNX model to write; - is standard output")->required();
+  sub.add_option("IN", a->files.input, "the model that was optimised; - is standard input")->required();
+  sub.add_option("OUT", a->files.output, "ONNX model to write; - is standard output")->required();
   add_allow_external(sub, a->options.input.allow_external);
   sub.add_option("--rules", a->options.search.rules, "files or folders of rules instead of the built-in ones")->take_all();
   sub.add_option("--time-limit", a->time_limit, "time limit of the whole run: 300s, 5m");
-  sub.add_option("--report", a->report, "also write the report as JSON to this file");
+  sub.add_option("--report", a->files.report, "also write the report as JSON to this file");
   add_save_as_external_data(sub, a->options.output.save_as_external_data);
   group(sub, "Input", {"--allow-external", "--rules"});
   group(sub, "Output", {"--report", "--save-as-external-data"});

@@ -1,0 +1,31 @@
+#include "src/cli/optimize_call.h"
+
+#include <xflow/report.h>
+
+#include "src/cli/interrupt.h"
+#include "src/cli/option_names.h"
+
+namespace xflow::cli {
+
+Result<void> check_report(const OptimizeFiles& files, const OptimizeOptions& options) {
+  if (files.report.empty()) return {};
+  return check_report_path(files.report, files.input, files.output, options.output.save_as_external_data, options.input.allow_external);
+}
+
+ExitCode optimize_and_report(const OptimizeFiles& files, OptimizeOptions& options) {
+  options.warning = warn;
+  finish_on_signals(options.cancel);
+  Result<OptimizeReport> result = fail(ErrorCode::internal, "not run");
+  {
+    ProgressLine line;
+    result = optimize_file(files.input, files.output, options, [&](const OptimizeProgress& p) { line.show(p.to_text()); });
+  }
+  if (!result) return report(result.error());
+  print(with_option_names(result->to_text()), is_standard_output(files.output));
+  if (!files.report.empty()) {
+    if (const auto written = write_report(files.report, with_option_names(result->to_json())); !written) return report(written.error());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace xflow::cli
