@@ -326,6 +326,23 @@ TEST(Lowering, ExpressionsOfConstantsAreInitializers) {
   EXPECT_EQ(model.lower().new_constant_bytes, 8U);
 }
 
+// Another search may have made the same constants before, in another order.
+TEST(Lowering, NewInitializersAreInTheOrderOfTheGraph) {
+  GraphParts parts = chain();
+  parts.initializers = {float_tensor("w", {1, 2}), float_tensor("v", {3, 4})};
+  const auto written = [&](bool sum_first) {
+    Rewritten model(model_of(parts));
+    const auto make = [&](const char* op) { return model.op(op, {model.value("w"), model.value("v")}); };
+    if (!sum_first) make("mul");
+    const ir::ValueId sum = make("add");
+    const ir::ValueId product = make("mul");
+    EXPECT_EQ(sum.node < product.node, sum_first);
+    model.replace("b", model.op("mul", {model.op("add", {model.value("a"), sum}), product}));
+    return model.bytes();
+  };
+  EXPECT_EQ(written(true), written(false));
+}
+
 // IR version 3: weights are inputs and constants at once, and a new initializer would have to be an input.
 TEST(Lowering, NewConstantsOfOldModelsAreNodes) {
   GraphParts parts = chain();
