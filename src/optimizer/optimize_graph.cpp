@@ -22,7 +22,7 @@ Result<GraphResult> optimize_graph(const Graph& graph, const OptimizeOptions& gi
   RunContext context{limits, progress, session};
   context.replay = replay ? &*replay : nullptr;
   XFLOW_TRY(Finished finished, run(std::make_unique<BuiltModel>(graph), options, context));
-  if (replay) XFLOW_CHECK(replay->check_end());
+  if (replay) XFLOW_CHECK(replay->check_end(limits));
   if (replay) mark_replayed(finished.report);
   describe_call(options, false, {}, finished.report.trace);
   if (finished.model == nullptr) return GraphResult{graph, std::move(finished.report)};

@@ -206,7 +206,7 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
   run.replay = replay ? &*replay : nullptr;
   XFLOW_TRY(Optimized best, optimize_document(document, files, options, run, kMostRounds));
   XFLOW_CHECK(optimize_bodies_of(document, files, options, run, best));
-  if (replay) XFLOW_CHECK(replay->check_end());
+  if (replay) XFLOW_CHECK(replay->check_end(limits));
   if (replay) mark_replayed(best.report);
   // An error of the clean-ups leaves the result as it is.
   if (const auto cleaned = clean_up_result(document, files, options, run, best); !cleaned)

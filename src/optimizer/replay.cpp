@@ -22,6 +22,12 @@ class NoTimes final : public Device {
   Result<Nanoseconds> measure(const Kernel& /*kernel*/) override { return Nanoseconds(0); }
 };
 
+Result<void> check_limits(const RunLimits& limits) {
+  const auto ended = limits.ends_search();
+  if (!ended) return {};
+  return fail(ErrorCode::limit, fmt::format("the trace was not applied as a whole: {}", to_string(*ended)));
+}
+
 std::map<std::string_view, const rules::Rule*> by_name(const rules::VerifiedRules& rules) {
   std::map<std::string_view, const rules::Rule*> names;
   for (std::size_t k = 0; k < rules.size(); ++k) {
@@ -51,8 +57,8 @@ std::string model_hash(std::string_view bytes) {
   return fmt::format("{:016x}{:016x}", a, b);
 }
 
-TracedSearch traced_search(const search::Finalist& found, std::uint64_t graph, std::uint64_t pass) {
-  TracedSearch traced{graph, pass, false, {}};
+TracedSearch traced_search(const search::Finalist& found, std::uint64_t graph, std::uint64_t pass, bool declares_shapes) {
+  TracedSearch traced{graph, pass, declares_shapes, {}};
   for (const search::Step& step : found.steps) traced.rewrites.push_back({step.rule, static_cast<std::uint64_t>(step.root), step.match});
   return traced;
 }
@@ -136,15 +142,17 @@ Result<void> Replay::check_rules(const rules::VerifiedRules& rules) const {
   return {};
 }
 
-Result<void> Replay::check_applied(const TracedSearch& search, const search::Outcome& outcome) const {
+Result<void> Replay::check_applied(const TracedSearch& search, const search::Outcome& outcome, const RunLimits& limits) const {
   if (outcome.replayed == search.rewrites.size()) return {};
+  XFLOW_CHECK(check_limits(limits));
   const TracedRewrite& rewrite = search.rewrites[outcome.replayed];
   return refuse(fmt::format("rewrite {} of search {} of the trace is not possible: rule {} at operation {}", outcome.replayed + 1, taken_,
                             rewrite.rule, rewrite.operation));
 }
 
-Result<void> Replay::check_end() const {
+Result<void> Replay::check_end(const RunLimits& limits) const {
   if (taken_ == trace_.searches.size()) return {};
+  XFLOW_CHECK(check_limits(limits));
   return refuse(
       fmt::format("search {} of the trace, of graph {}, is not possible in this model", taken_ + 1, trace_.searches[taken_].graph));
 }

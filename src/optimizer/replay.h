@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "src/rules/verified_rules.h"
+#include "src/search/run_limits.h"
 #include "src/search/search.h"
 
 namespace xflow::api {
@@ -19,7 +20,7 @@ namespace xflow::api {
 std::string model_hash(std::string_view bytes);
 
 // The rewrites of a result, as an entry of a trace, and their rules.
-TracedSearch traced_search(const search::Finalist& found, std::uint64_t graph, std::uint64_t pass);
+TracedSearch traced_search(const search::Finalist& found, std::uint64_t graph, std::uint64_t pass, bool declares_shapes);
 std::vector<TracedRule> traced_rules(const search::Finalist& found, const rules::VerifiedRules& rules);
 // Adds the searches and the rules of `more`.
 void add_trace(Trace& trace, Trace more);
@@ -47,10 +48,11 @@ class Replay {
   Result<void> check_model(std::string_view bytes) const;
   // Errors: unsupported if a rule of the trace is missing or another one.
   Result<void> check_rules(const rules::VerifiedRules& rules) const;
+  // Errors of the next two: limit if `limits` ended the replay.
   // Errors: unsupported if a rewrite of the search that was taken last was not applied.
-  Result<void> check_applied(const TracedSearch& search, const search::Outcome& outcome) const;
+  Result<void> check_applied(const TracedSearch& search, const search::Outcome& outcome, const RunLimits& limits) const;
   // Errors: unsupported if searches are left.
-  Result<void> check_end() const;
+  Result<void> check_end(const RunLimits& limits) const;
 
  private:
   const Trace& trace_;

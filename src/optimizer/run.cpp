@@ -229,7 +229,7 @@ class Optimization {
     if (!r.searching) r.searching.emplace(r.problem->arena, r.problem->graph, *r.cost_model, *r.rewriter, r.validation->options());
     r.outcome = r.searching->run();
     if (r.traced == nullptr) return following();
-    XFLOW_CHECK(context_.replay->check_applied(*r.traced, r.outcome));
+    XFLOW_CHECK(context_.replay->check_applied(*r.traced, r.outcome, limits_));
     return at(Stage::validate);
   }
 
@@ -413,8 +413,7 @@ class Optimization {
       list_simplifications(r.simplifications, r.report);
       r.report.improved = true;
       r.model->count_nodes(r.finalists[r.shipped], r.simplifications, r.report);
-      r.report.trace.searches = {traced_search(r.finalists[r.shipped], r.model->graph_number(), context_.pass)};
-      r.report.trace.searches[0].declares_shapes = r.declares_shapes;
+      r.report.trace.searches = {traced_search(r.finalists[r.shipped], r.model->graph_number(), context_.pass, r.declares_shapes)};
       r.report.trace.rules = traced_rules(r.finalists[r.shipped], *r.rules);
     }
     r.model->close_runner();
@@ -431,7 +430,7 @@ class Optimization {
     best_.model = std::move(r.model);
     if (rounds_ == most_rounds_ || limits_.ends_search()) return end();
     XFLOW_CHECK(limits_.check());
-    if (context_.replay != nullptr && context_.replay->next(0, context_.pass) == nullptr) return end();
+    if (context_.replay != nullptr && context_.replay->next(best_.model->graph_number(), context_.pass) == nullptr) return end();
     const auto options = options_of_next_round(options_, best_.report);
     std::unique_ptr<Model> next = options ? best_.model->next(limits_) : nullptr;
     if (next == nullptr) return end();

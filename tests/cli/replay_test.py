@@ -125,6 +125,12 @@ class ReplayTest(ProgramTest):
                 trace["rules"][name] = "0" * 32
         self.assertRegex(self.changed(rewrite), "xflow: the rule [0-9a-z-]+ is not that of the trace: it has another text")
 
+    def test_ends_at_its_time_limit(self):
+        self.optimize(merged_products())
+        result = self.run_program("replay", "trace.json", "in.onnx", "again.onnx", "--time-limit", "0.001ms")
+        self.assertEqual((3, "xflow: the trace was not applied as a whole: time limit\n"), (result.returncode, result.stderr))
+        self.assertFalse((self.folder / "again.onnx").exists())
+
     def test_refuses_what_is_no_trace(self):
         self.write("in.onnx", program.relu())
         result = self.run_program("replay", "in.onnx", "in.onnx", "again.onnx")
