@@ -247,6 +247,12 @@ std::string rule_table(const SearchReport& search, bool has_gains) {
   return text;
 }
 
+std::string result_text(const OptimizeReport& report) {
+  if (!report.improved) return "the original model: " + report.reason;
+  if (report.replayed) return "the model of the trace";
+  return report.clean_ups.written && report.search.steps.empty() ? "a smaller model" : "a cheaper model";
+}
+
 double ratio(const PredictedTimes& times) { return times.before > Nanoseconds(0) ? times.after / times.before : 1; }
 
 }  // namespace
@@ -262,29 +268,30 @@ std::string OptimizeReport::to_text() const {
     text += fmt::format("{:<12}{}\n", label, onnx_io::printable(value));
   };
   describe(sizes, line);
-  if (!replayed) line("device", device);
-  if (!replayed)
+  if (!replayed) {
+    line("device", device);
     line("predicted",
          fmt::format("{} -> {} ({:.3f} of the original)", time_text(predicted.before), time_text(predicted.after), ratio(predicted)));
+  }
   line("nodes", fmt::format("{} -> {}, {} unchanged{}", nodes.before, nodes.after, nodes.kept,
                             nodes.merged > 0 ? fmt::format(", {} merged with an equal one", nodes.merged) : ""));
   if (!replayed || constant_bytes.before > 0)
     line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
-  if (replayed) line("trace", fmt::format("{} rewrites in {} searches were applied", search.steps.size(), trace.searches.size()));
-  if (!replayed) line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, stop_text(search)));
-  if (search.gap && !replayed) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
-  if (!replayed) describe(kernels, line);
+  if (replayed) {
+    line("trace", fmt::format("{} rewrites in {} searches were applied", search.steps.size(), trace.searches.size()));
+  } else {
+    line("search", fmt::format("{} graphs costed, {} expanded, {}", search.states, search.expanded, stop_text(search)));
+    if (search.gap) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
+    describe(kernels, line);
+  }
   if (!search.steps.empty()) text += rule_table(search, !replayed);
   describe(regions, line);
   describe(gate, line);
   describe(bodies, line);
   if (clean_ups.nodes_before > 0) line("clean-ups", text_of(clean_ups));
   if (clean_ups.nodes_before == 0 && !clean_ups.reason.empty()) line("clean-ups", clean_ups.reason);
-  line("result", improved ? replayed                                    ? "the model of the trace"
-                            : clean_ups.written && search.steps.empty() ? "a smaller model"
-                                                                        : "a cheaper model"
-                          : "the original model: " + reason);
+  line("result", result_text(*this));
   line("time", fmt::format("{:.1f} s", time.count()));
   return text;
 }

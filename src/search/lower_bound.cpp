@@ -98,7 +98,7 @@ void Search::find_lower_bound() {
 }
 
 Search::PartBound Search::bound_part(const Window& part) {
-  WindowRun run{part, part, work_.graph().arena().size(), std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
+  WindowRun run{part, work_.graph().arena().size(), std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
   std::ranges::sort(run.inside);
   run.visited.emplace(states_[0].hash, kOriginal);
   run.queue.push({kOriginal, Part::all, states_[0].time});

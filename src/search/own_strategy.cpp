@@ -39,19 +39,20 @@ std::vector<PossibleRewrite> Search::rewrites(SearchState state) {
   return possible;
 }
 
-std::shared_ptr<Candidate> Search::candidate_at(NodeId root, std::size_t index) {
-  if (static_cast<std::size_t>(root) >= work_.graph().arena().size() || !is_root(root)) return nullptr;
-  const Candidates& list = candidates(root);
-  return index < list.size() ? list[index] : nullptr;
+const Candidates* Search::candidates_at(std::uint64_t operation) {
+  if (operation >= work_.graph().arena().size() || !is_root(static_cast<NodeId>(operation))) return nullptr;
+  return &candidates(static_cast<NodeId>(operation));
 }
 
 std::optional<SearchState> Search::apply(SearchState state, const PossibleRewrite& rewrite) {
   const auto id = static_cast<StateId>(state);
   if (stopped() || !exists(state) || !step_to(id)) return std::nullopt;
-  const auto candidate = candidate_at(static_cast<NodeId>(rewrite.operation), rewrite.number);
-  if (candidate == nullptr || candidate->rewrite.rule != rewrite.rule || !know(*candidate)) return std::nullopt;
+  const Candidates* const list = candidates_at(rewrite.operation);
+  if (list == nullptr || rewrite.number >= list->size()) return std::nullopt;
+  Candidate& candidate = *(*list)[rewrite.number];
+  if (candidate.rewrite.rule != rewrite.rule || !know(candidate)) return std::nullopt;
   bool is_new = false;
-  const auto next = add(id, rewrite.number, *candidate, visited_, is_new);
+  const auto next = add(id, rewrite.number, candidate, visited_, is_new);
   if (!next) return std::nullopt;
   return static_cast<SearchState>(*next);
 }
@@ -76,9 +77,9 @@ void Search::replay_trace(const std::vector<TracedRewrite>& trace) {
   outcome_.stop = StopReason::replayed;
   StateId at = kOriginal;
   for (const TracedRewrite& step : trace) {
-    const auto root = static_cast<NodeId>(step.operation);
-    if (stopped() || step.operation >= work_.graph().arena().size() || !is_root(root)) return;
-    const Candidates list = candidates(root);
+    const Candidates* const found = stopped() ? nullptr : candidates_at(step.operation);
+    if (found == nullptr) return;
+    const Candidates& list = *found;
     std::uint64_t left = step.match;
     std::optional<StateId> next;
     for (std::uint32_t k = 0; k < list.size(); ++k) {

@@ -1,10 +1,12 @@
 // Best-first backtracking over whole graphs (TASO, SOSP 2019, algorithm 2), anytime and deterministic.
 //
-// A state is a graph: a path of rewrites from the original. The search starts with two descents, which apply
-// time-saving rewrites until there is none. One descent takes the first such rewrite, the other the one that
-// saves most. Then windows, connected parts of the cheapest graph and of the original, are searched with a
-// budget each (windows.h). Then states are expanded, cheapest first: each rewrite of a state makes a
-// neighbour. States that cost more than alpha times the best are dropped, and no graph is visited twice.
+// A state is a graph: a path of rewrites from the original. The search starts with two descents, which
+// apply time-saving rewrites until there is none; in a network of equal layers the first begins in
+// windows of one layer, and repeats what it found in the others. One descent takes the first such
+// rewrite, the other the one that saves most. Then windows, connected parts of the cheapest graph and of
+// the original, are searched with a budget each (windows.h). Then states are expanded, cheapest first:
+// each rewrite of a state makes a neighbour. States that cost more than alpha times the best are dropped,
+// and no graph is visited twice.
 //
 // A state that was reached without saving time is expanded in two parts. The first part has the rewrites
 // that its last step enabled or changed. The second part has the rewrites that could as well be done before

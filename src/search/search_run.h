@@ -91,8 +91,7 @@ class Search final : private SearchSpace {
   static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
   bool too_expensive(Ticks time) const;
 
-  // --- Budgets
-  // ------------------------------------------------------------------------------------------------------------------------
+  // --- Budgets ---------------------------------------------------------------------------------------------------------------------------
 
   bool stopped();
   bool bounding_stopped();
@@ -102,8 +101,7 @@ class Search final : private SearchSpace {
   double seconds() const { return now() - start_; }
   void count_state();
 
-  // --- States
-  // -------------------------------------------------------------------------------------------------------------------------
+  // --- States ----------------------------------------------------------------------------------------------------------------------------
 
   // Moves the workspace to a state. False if a rewrite on the way is no longer possible.
   bool go_to(StateId target);
@@ -119,8 +117,7 @@ class Search final : private SearchSpace {
   // the state cannot be entered.
   bool step_to(StateId id);
 
-  // --- The search of the caller's strategy, and of a trace
-  // -----------------------------------------------------------------------------
+  // --- The search of the caller's strategy, and of a trace -------------------------------------------------------------------------------
 
   SearchState original() const override { return SearchState{0}; }
   SearchState best() const override { return static_cast<SearchState>(best_); }
@@ -130,16 +127,15 @@ class Search final : private SearchSpace {
   std::optional<SearchState> apply(SearchState state, const PossibleRewrite& rewrite) override;
   bool is_over() override { return stopped(); }
   bool exists(SearchState state) const;
-  // The candidate of a state at an operation; null if there is none.
-  std::shared_ptr<Candidate> candidate_at(ir::NodeId root, std::size_t index);
+  // The rewrites at the operation with this number; null if the workspace's graph has no such operation.
+  const Candidates* candidates_at(std::uint64_t operation);
   // Applies the rewrites of a trace to the original, as far as they are possible.
   void replay_trace(const std::vector<TracedRewrite>& trace);
   // For each rewrite of the path to the workspace's state, its number among those of its rule at its
   // operation.
   std::vector<std::uint64_t> matches_of_path();
 
-  // --- Strategies
-  // -----------------------------------------------------------------------------------------------------------------------
+  // --- Strategies ------------------------------------------------------------------------------------------------------------------------
 
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
   // merged operation is split again, and the results can no longer become one.
@@ -163,27 +159,31 @@ class Search final : private SearchSpace {
   std::optional<StateId> descend_by(StateId at, std::uint32_t index, const Candidate& candidate);
   void expand(const Entry& entry);
 
-  // --- Windows
-  // ------------------------------------------------------------------------------------------------------------------------
+  // --- Windows ---------------------------------------------------------------------------------------------------------------------------
 
   // A search inside a window.
   struct WindowRun {
-    Window order;                    // the operations, in the order of the window
-    std::vector<ir::NodeId> inside;  // the same, ascending
+    std::vector<ir::NodeId> inside;  // the operations, ascending
     std::size_t first_new = 0;       // operations from this number on were made by the search
     double most_time = 0;            // graphs that cost more are dropped
     StateId best{};                  // the cheapest graph so far
     Visited visited;
     std::priority_queue<Entry, std::vector<Entry>, Order> queue;
   };
+  // What is left of a window in a graph, to be searched.
+  struct OpenWindow {
+    Window operations;
+    std::uint64_t signature = 0;
+    std::size_t first_new = 0;  // operations from this number on are made by the search
+  };
   // A rewrite of a window, in terms that hold for every window of the same structure.
-  struct TraceStep {
+  struct WindowRewrite {
     std::string_view rule;
     std::uint32_t index = 0;  // among the candidates at the root
     bool made = false;        // whether the rewrites made the root
     std::size_t root = 0;     // if so, its number among the operations made; otherwise its position in the window
   };
-  using Trace = std::vector<TraceStep>;
+  using WindowRewrites = std::vector<WindowRewrite>;
 
   // Descends in the windows of the original, and then repeats it with merges, if most windows repeat
   // others, as in a network of equal layers: one descent serves all windows of equal structure. Returns
@@ -191,6 +191,11 @@ class Search final : private SearchSpace {
   StateId descend_repeated_windows();
   // Takes rewrites of the window's operations, and of those that they make, as long as they save time.
   void descend_window(StateId& base, const Window& planned, bool merges);
+  // Prepares the search of a window. Nothing if it needs none: it is empty, one of equal structure has no
+  // cheaper graph, or the rewrites of one were repeated in it, which changes `base`.
+  std::optional<OpenWindow> open_window(StateId& base, const Window& planned);
+  // Keeps what the search of a window has found from `from` to `to` for windows of equal structure.
+  void close_window(const OpenWindow& window, StateId from, StateId to);
   // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
   // one.
   void search_windows();
@@ -200,12 +205,11 @@ class Search final : private SearchSpace {
   // False if the state could not be entered or not all of its rewrites were tried.
   bool expand_in(WindowRun& run, const Entry& entry);
   // The rewrites from a state to another one that they made.
-  Trace trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const;
+  WindowRewrites rewrites_between(StateId from, StateId to, const OpenWindow& window) const;
   // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
-  bool replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new);
+  bool repeat(StateId& base, const WindowRewrites& rewrites, const OpenWindow& window);
 
-  // --- Lower bound
-  // --------------------------------------------------------------------------------------------------------------------
+  // --- Lower bound -----------------------------------------------------------------------------------------------------------------------
 
   // What rewrites inside a part save.
   struct PartBound {
@@ -215,8 +219,7 @@ class Search final : private SearchSpace {
   void find_lower_bound();
   PartBound bound_part(const Window& part);
 
-  // --- Result
-  // -------------------------------------------------------------------------------------------------------------------------
+  // --- Result ----------------------------------------------------------------------------------------------------------------------------
 
   void finish();
   // Describes the cheapest states that save time and of which each avoids a rule of each state chosen
@@ -242,8 +245,8 @@ class Search final : private SearchSpace {
   std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
   Visited visited_;
   RuleSets rule_sets_;
-  std::unordered_set<std::uint64_t> finished_windows_;  // signatures of windows without a cheaper graph, in this pass
-  std::unordered_map<std::uint64_t, Trace> traces_;     // of windows with one, by signature
+  std::unordered_set<std::uint64_t> finished_windows_;            // signatures of windows without a cheaper graph, in this pass
+  std::unordered_map<std::uint64_t, WindowRewrites> repeatable_;  // of windows with one, by signature
 };
 
 }  // namespace xflow::search

@@ -41,7 +41,7 @@ StateId Search::descend_repeated_windows() {
     }
     if (2 * repeated < windows) return base;
     finished_windows_.clear();
-    traces_.clear();
+    repeatable_.clear();
     for (const auto& list : lists) {
       if (list.size() < kFewestRepeats) continue;
       for (const Window& window : list) {
@@ -53,34 +53,44 @@ StateId Search::descend_repeated_windows() {
   return base;
 }
 
+std::optional<Search::OpenWindow> Search::open_window(StateId& base, const Window& planned) {
+  if (!step_to(base)) return std::nullopt;
+  OpenWindow window;
+  std::ranges::copy_if(planned, std::back_inserter(window.operations), [&](NodeId id) { return is_root(id); });
+  if (window.operations.empty()) return std::nullopt;
+  window.signature = signature_of(work_.graph(), window.operations);
+  window.first_new = work_.graph().arena().size();
+  if (finished_windows_.contains(window.signature)) return std::nullopt;
+  const auto known = repeatable_.find(window.signature);
+  if (known != repeatable_.end() && repeat(base, known->second, window)) return std::nullopt;
+  return window;
+}
+
+void Search::close_window(const OpenWindow& window, StateId from, StateId to) {
+  if (from != to) {
+    repeatable_[window.signature] = rewrites_between(from, to, window);
+  } else if (!stopped()) {
+    finished_windows_.insert(window.signature);
+  }
+}
+
 void Search::descend_window(StateId& base, const Window& planned, bool merges) {
-  if (!step_to(base)) return;
-  Window window;  // what earlier windows left of it
-  std::ranges::copy_if(planned, std::back_inserter(window), [&](NodeId id) { return is_root(id); });
-  if (window.empty()) return;
-  const std::uint64_t signature = signature_of(work_.graph(), window);
-  if (finished_windows_.contains(signature)) return;
-  const std::size_t first_new = work_.graph().arena().size();
-  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(base, trace->second, window, first_new)) return;
+  const auto window = open_window(base, planned);
+  if (!window) return;
   const StateId at = base;
-  for (bool improved = true; improved;) {
+  for (bool improved = true; improved && !stopped();) {
     improved = false;
-    Window roots = window;
-    for (std::size_t k = first_new; k < work_.graph().arena().size(); ++k) roots.push_back(static_cast<NodeId>(k));
+    Window roots = window->operations;
+    for (std::size_t k = window->first_new; k < work_.graph().arena().size(); ++k) roots.push_back(static_cast<NodeId>(k));
     for (const NodeId root : roots) {
       if (!is_root(root)) continue;
-      if (!work_.has_candidates(root) && stopped()) return;
+      if (!work_.has_candidates(root) && stopped()) break;
       const auto next = improve(base, root, merges);
       if (next) base = *next;
       improved = improved || next.has_value();
     }
   }
-  if (stopped()) return;
-  if (base == at) {
-    finished_windows_.insert(signature);
-  } else {
-    traces_[signature] = trace_of(at, base, window, first_new);
-  }
+  close_window(*window, at, base);
 }
 
 void Search::search_windows() {
@@ -91,7 +101,7 @@ void Search::search_windows() {
   for (const Pass& pass : kPasses) {
     for (StateId& base : bases) {
       finished_windows_.clear();
-      traces_.clear();
+      repeatable_.clear();
       for (bool improved = true; improved && !stopped();) {
         improved = false;
         if (!step_to(base)) return;
@@ -106,34 +116,22 @@ void Search::search_windows() {
 }
 
 bool Search::search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha) {
-  const StateId at = base;
-  if (!step_to(at)) return false;
-  Window window;  // what earlier windows left of it
-  std::ranges::copy_if(planned, std::back_inserter(window), [&](NodeId id) { return is_root(id); });
-  if (window.empty()) return false;
-  const std::uint64_t signature = signature_of(work_.graph(), window);
-  if (finished_windows_.contains(signature)) return false;
-  const std::size_t first_new = work_.graph().arena().size();
-  if (const auto trace = traces_.find(signature); trace != traces_.end() && replay(base, trace->second, window, first_new)) return true;
-
-  WindowRun run{window, {}, first_new, static_cast<double>(states_[index_of(at)].time) * alpha, at, {}, {}};
-  std::ranges::sort(window);
-  run.inside = std::move(window);
-  run.visited.emplace(states_[index_of(at)].hash, at);
-  run.queue.push({at, Part::all, states_[index_of(at)].time});
+  const StateId before = base;
+  const auto window = open_window(base, planned);
+  if (!window) return base != before;
+  WindowRun run{window->operations, window->first_new, static_cast<double>(states_[index_of(base)].time) * alpha, base, {}, {}};
+  std::ranges::sort(run.inside);
+  run.visited.emplace(states_[index_of(base)].hash, base);
+  run.queue.push({base, Part::all, states_[index_of(base)].time});
   const std::uint64_t end = outcome_.states + most_states;
   while (!run.queue.empty() && outcome_.states < end && !stopped()) {
     const Entry entry = run.queue.top();
     run.queue.pop();
     expand_in(run, entry);
   }
-  if (states_[index_of(run.best)].time >= states_[index_of(at)].time) {
-    if (!stopped()) finished_windows_.insert(signature);
-    return false;
-  }
-  base = run.best;
-  traces_[signature] = trace_of(at, base, run.order, first_new);
-  return true;
+  if (states_[index_of(run.best)].time < states_[index_of(base)].time) base = run.best;
+  close_window(*window, before, base);
+  return base != before;
 }
 
 bool Search::expand_in(WindowRun& run, const Entry& entry) {
@@ -177,31 +175,32 @@ bool Search::expand_in(WindowRun& run, const Entry& entry) {
   return !stopped();
 }
 
-Search::Trace Search::trace_of(StateId from, StateId to, const Window& order, std::size_t first_new) const {
-  Trace trace;
+Search::WindowRewrites Search::rewrites_between(StateId from, StateId to, const OpenWindow& window) const {
+  WindowRewrites rewrites;
   for (StateId id = to; id != from; id = states_[index_of(id)].parent) {
     const State& state = states_[index_of(id)];
     const auto number = static_cast<std::size_t>(state.root);
-    const auto at = std::ranges::find(order, state.root);
-    trace.push_back({state.rule, state.index, number >= first_new,
-                     number >= first_new ? number - first_new : static_cast<std::size_t>(at - order.begin())});
+    const bool made = number >= window.first_new;
+    const auto at = std::ranges::find(window.operations, state.root);
+    rewrites.push_back(
+        {state.rule, state.index, made, made ? number - window.first_new : static_cast<std::size_t>(at - window.operations.begin())});
   }
-  std::ranges::reverse(trace);
-  return trace;
+  std::ranges::reverse(rewrites);
+  return rewrites;
 }
 
-bool Search::replay(StateId& base, const Trace& trace, const Window& window, std::size_t first_new) {
+bool Search::repeat(StateId& base, const WindowRewrites& rewrites, const OpenWindow& window) {
   const StateId from = base;
   StateId at = from;
-  std::unordered_map<std::uint64_t, StateId> visited;
-  for (const TraceStep& step : trace) {
-    if (!step.made && step.root >= window.size()) break;
-    const NodeId root = step.made ? static_cast<NodeId>(first_new + step.root) : window[step.root];
+  Visited visited;
+  for (const WindowRewrite& rewrite : rewrites) {
+    if (!rewrite.made && rewrite.root >= window.operations.size()) break;
+    const NodeId root = rewrite.made ? static_cast<NodeId>(window.first_new + rewrite.root) : window.operations[rewrite.root];
     if (static_cast<std::size_t>(root) >= work_.graph().arena().size() || !is_root(root) || stopped()) break;
     const Candidates list = candidates(root);
-    if (step.index >= list.size() || list[step.index]->rewrite.rule != step.rule || !know(*list[step.index])) break;
+    if (rewrite.index >= list.size() || list[rewrite.index]->rewrite.rule != rewrite.rule || !know(*list[rewrite.index])) break;
     bool is_new = false;
-    const auto next = add(at, step.index, *list[step.index], visited, is_new);
+    const auto next = add(at, rewrite.index, *list[rewrite.index], visited, is_new);
     if (!next || !step_to(*next)) break;
     at = *next;
   }

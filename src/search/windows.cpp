@@ -128,7 +128,8 @@ std::vector<std::vector<Window>> repeated_windows_of(const ir::WorkGraph& graph,
       if (covered[static_cast<std::size_t>(id)]) continue;
       Window window = grower.grow(id);
       const auto core = std::span(window).first(core_of(window, size));
-      if (std::ranges::any_of(core, [&](NodeId member) { return !taken.insert(member).second; })) continue;
+      if (std::ranges::any_of(core, [&](NodeId member) { return taken.contains(member); })) continue;
+      taken.insert(core.begin(), core.end());
       cover_core(window, size, covered);
       list.push_back(std::move(window));
     }
