@@ -63,8 +63,8 @@ class XFLOW_API SearchSpace {
   // The rewrites that are possible in a graph, in the order of its operations, each with its effect. Costing
   // one counts as a state of the budget. The list is cut short when is_over().
   virtual std::vector<PossibleRewrite> rewrites(SearchState state) = 0;
-  // The graph after a rewrite of rewrites(state); a graph whose hash was reached before has its former number.
-  // Nothing if the rewrite is not possible, or the constants would grow too much.
+  // The graph after a rewrite of rewrites(state); a graph whose hash was reached before has its former
+  // number. Nothing if the rewrite is not possible, or the constants would grow too much.
   virtual std::optional<SearchState> apply(SearchState state, const PossibleRewrite& rewrite) = 0;
   // True if the budget is used up or the call is cancelled. The strategy must return then.
   virtual bool is_over() = 0;

@@ -19,8 +19,8 @@ struct OptimizeFiles {
 // Errors: that the report cannot be written (check_report_path of <xflow/report.h>).
 Result<void> check_report(const OptimizeFiles& files, const OptimizeOptions& options);
 
-// Optimises with warnings on stderr and a progress line, ends early on signals, prints the report, and writes
-// it.
+// Optimises with warnings and a progress line on stderr; prints the report, and writes it to its file.
+// Signals end the call early.
 ExitCode optimize_and_report(const OptimizeFiles& files, OptimizeOptions& options);
 
 }  // namespace xflow::cli
