@@ -65,9 +65,9 @@ std::vector<std::uint64_t> Search::matches_of_path() {
     const State& state = states_[index_of(path[k])];
     bool found = false;
     const Candidates list = work_.candidates(state.root, found);
-    const auto before = std::ranges::subrange(list.begin(), list.begin() + std::min<std::ptrdiff_t>(state.index, std::ssize(list)));
+    const auto end = list.begin() + std::min<std::ptrdiff_t>(state.index, std::ssize(list));
     const auto is_same = [&](const auto& candidate) { return candidate->rewrite.rule == state.rule; };
-    matches.push_back(static_cast<std::uint64_t>(std::ranges::count_if(before, is_same)));
+    matches.push_back(static_cast<std::uint64_t>(std::count_if(list.begin(), end, is_same)));
     go_to(path[k]);
   }
   return matches;
