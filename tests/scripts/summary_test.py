@@ -32,7 +32,7 @@ class Summary(unittest.TestCase):
         self.assertEqual((["0 passed, 0 failed, 0 skipped"], 1), summarize())
 
     def test_fails_if_one_failed(self):
-        self.assertEqual((["failed: A.Fails", "1 passed, 1 failed, 0 skipped"], 1), summarize(PASSED, FAILED))
+        self.assertEqual((["failed: A.Fails", "  no", "1 passed, 1 failed, 0 skipped"], 1), summarize(PASSED, FAILED))
 
     def test_says_why_a_test_was_skipped(self):
         self.assertEqual(
@@ -44,6 +44,13 @@ class Summary(unittest.TestCase):
 
     def test_counts_a_program_that_was_not_built_as_failed(self):
         self.assertEqual((["failed: A.IsMissing", "0 passed, 1 failed, 0 skipped"], 1), summarize(NOT_BUILT))
+
+    def test_quotes_the_lines_with_errors(self):
+        output = "[1/2] Building b.cpp\n[2/2] Building a.cpp\na.cpp:3:5: error: no matching function\n" + "  note\n" * 20
+        self.assertEqual(["a.cpp:3:5: error: no matching function"], summary.why_it_failed(output))
+
+    def test_quotes_the_end_if_nothing_says_error(self):
+        self.assertEqual(["5", "6", "7", "8", "9", "10"], summary.why_it_failed("\n".join(map(str, range(1, 11)))))
 
     def test_counts_a_disabled_test_as_failed(self):
         self.assertEqual((["failed: A.IsDisabled", "0 passed, 1 failed, 0 skipped"], 1), summarize(DISABLED))
