@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "src/rules/build.h"
+#include "src/rules/constant_rules.h"
 
 namespace xflow::rules {
 namespace {
@@ -11,9 +12,23 @@ bool same_type(const ir::TensorType& a, const ir::TensorType& b) {
   return a.data_type == b.data_type && a.ranked == b.ranked && a.shape == b.shape;
 }
 
+class TargetBuilder final : public TermBuilder {
+ public:
+  TargetBuilder(ir::Arena& arena, ops::Typing& typing, const Environment& environment, const ConstantRules* constants)
+      : TermBuilder(arena, typing, environment, Literals::rounded), constants_(constants) {}
+
+ protected:
+  void simplify(std::vector<ir::ValueId>& outputs) override {
+    if (constants_ != nullptr) constants_->simplify(arena_, outputs);
+  }
+
+ private:
+  const ConstantRules* constants_;
+};
+
 }  // namespace
 
-std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match) {
+std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match, const ConstantRules* constants) {
   const Pattern& pattern = *match.pattern;
   const Rule& rule = pattern.rule();
   Environment environment = match.environment;
@@ -28,7 +43,7 @@ std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match) {
     if (!scalar) return std::nullopt;
     value = *scalar;
   }
-  TermBuilder builder(arena, typing, environment, TermBuilder::Literals::rounded);
+  TargetBuilder builder(arena, typing, environment, constants);
   for (const Statement& statement : rule.target) {
     ir::DataType type = arena.type(match.outputs[0]).data_type;
     const auto output = std::find(rule.outputs.begin(), rule.outputs.end(), statement.outputs[0]);

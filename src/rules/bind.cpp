@@ -374,6 +374,8 @@ class TypeBinder {
     switch (guard.kind) {
       case Guard::Kind::is_constant:
         return for_all(guard.value, [&](ir::ValueId value) { return arena_.is_constant(value); });
+      case Guard::Kind::is_varying:
+        return for_all(guard.value, [&](ir::ValueId value) { return !arena_.is_constant(value); });
       case Guard::Kind::is_scalar:
         return true;  // tested in fits()
       case Guard::Kind::equals_value:

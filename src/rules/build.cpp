@@ -136,6 +136,7 @@ Result<std::vector<ir::ValueId>> TermBuilder::application(const Term& term, ir::
   std::vector<ir::ValueId> outputs;
   outputs.reserve(arena_.node(node).outputs.size());
   for (std::uint32_t k = 0; k < arena_.node(node).outputs.size(); ++k) outputs.push_back({node, k});
+  simplify(outputs);
   return outputs;
 }
 

@@ -63,6 +63,8 @@ class TermBuilder {
   virtual Result<void> before(const Term& /*term*/, const ops::Signature& /*signature*/, std::span<const ir::TensorType> /*operands*/) {
     return {};
   }
+  // May replace the outputs of an operation that was just added by equal values.
+  virtual void simplify(std::vector<ir::ValueId>& /*outputs*/) {}
   // Adds the operation to the arena.
   virtual Result<ir::NodeId> apply(const Term& term, ir::OperatorId op, std::vector<ir::ValueId> operands, ir::Attributes attributes);
 

@@ -114,7 +114,8 @@ class Machine {
     if (bound_nodes_[index]) return nodes_[index].id == id;
     read(id);
     const ir::Node& node = arena_.node(id);
-    if (node.kind != ir::NodeKind::operation || node.op != pattern.op || (node.is_constant && !pattern.generates)) return false;
+    if (node.kind != ir::NodeKind::operation || node.op != pattern.op || (!options_.constants && node.is_constant && !pattern.generates))
+      return false;
     if (pattern.any_outputs && node.outputs.size() != pattern.outputs.size()) return false;
     if (!operand_count_fits(pattern, node)) return false;
     if (pattern.is_root && !root_fits(index, id)) return false;
@@ -279,7 +280,7 @@ class Machine {
 void match(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
            const std::function<bool(Match&)>& found) {
   const ir::Node& node = arena.node(root);
-  if (node.kind != ir::NodeKind::operation || node.op != pattern.root() || node.is_constant) return;
+  if (node.kind != ir::NodeKind::operation || node.op != pattern.root() || node.is_constant != options.constants) return;
   if (options.exact_only && pattern.rule().float_class != FloatClass::exact) return;
   Machine(pattern, arena, uses, options).run(root, found);
 }

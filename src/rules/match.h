@@ -17,6 +17,7 @@ namespace xflow::rules {
 struct MatchOptions {
   bool fast_math = false;   // allow rules of float class `special` on operands that are not known to be finite
   bool exact_only = false;  // match only rules of float class `exact`
+  bool constants = false;   // match constant expressions alone, instead of operations that run
   // Receives the visited nodes, some of them more than once. While these nodes and their users do not
   // change, neither do the occurrences. May be null.
   std::vector<ir::NodeId>* reads = nullptr;
@@ -33,7 +34,7 @@ struct Match {
 
 // Calls `found` for every occurrence of the pattern whose first root is `root`, until `found` returns false.
 // An undecidable condition (a guard on symbolic dimensions) is not a match. Constant expressions are not
-// matched, because they cost nothing. `uses` is the view of the same graph.
+// matched without MatchOptions::constants, because they cost nothing. `uses` is the view of the same graph.
 void match(const Pattern& pattern, ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
            const std::function<bool(Match&)>& found);
 

@@ -163,6 +163,7 @@ class RuleParser final : public TermParser {
 
   static std::optional<Guard::Kind> predicate(std::string_view name) {
     if (name == "const") return Guard::Kind::is_constant;
+    if (name == "varies") return Guard::Kind::is_varying;
     if (name == "scalar") return Guard::Kind::is_scalar;
     if (name == "equal") return Guard::Kind::equals_value;
     if (name == "nonzero") return Guard::Kind::is_nonzero;

@@ -115,6 +115,8 @@ std::string print(const Guard& guard) {
       return relation(guard, ">");
     case Guard::Kind::is_constant:
       return fmt::format("const({})", guard.value);
+    case Guard::Kind::is_varying:
+      return fmt::format("varies({})", guard.value);
     case Guard::Kind::is_scalar:
       return fmt::format("scalar({})", guard.value);
     case Guard::Kind::equals_value:

@@ -108,6 +108,7 @@ struct Guard {
     at_least,        // arguments[0] >= arguments[1]
     greater,         // arguments[0] > arguments[1]
     is_constant,     // const(x): the value is known before the run
+    is_varying,      // varies(x): it is not
     is_scalar,       // scalar(x): one element, any rank
     equals_value,    // equal(x, 1/6): every element is that number
     is_nonzero,      // nonzero(x): no element is 0

@@ -14,9 +14,9 @@ void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<i
   rules_.match(graph.arena(), graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
     const auto kept = std::make_shared<const rules::Match>(match);
     found(Rewrite{rules_.rule(rule).name,
-                  [kept](ir::Arena& arena) {
+                  [this, kept](ir::Arena& arena) {
                     std::vector<ir::Replacement> result;
-                    if (const auto map = rules::apply(arena, *kept)) result.assign(map->begin(), map->end());
+                    if (const auto map = rules::apply(arena, *kept, &constants_)) result.assign(map->begin(), map->end());
                     std::sort(result.begin(), result.end());  // the order of a hash map is not deterministic
                     return result;
                   },

@@ -1,20 +1,24 @@
 // Finds the rewrites of a set of rules.
 #pragma once
 
+#include "src/rules/constant_rules.h"
 #include "src/rules/verified_rules.h"
 #include "src/search/workspace.h"
 
 namespace xflow::search {
 
-// Tries every rule at an operation, in the order in which the rules were added.
+// Tries every rule at an operation, in the order in which the rules were added. Constant expressions that a
+// rewrite makes are simplified (rules::ConstantRules).
 class RuleRewriter final : public Rewriter {
  public:
   // `rules` must outlive the rewriter.
-  RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options) : rules_(rules), options_(options) {}
+  RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options)
+      : rules_(rules), constants_(rules), options_(options) {}
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override;
 
  private:
   const rules::VerifiedRules& rules_;
+  rules::ConstantRules constants_;
   rules::MatchOptions options_;
 };
 

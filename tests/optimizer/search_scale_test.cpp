@@ -40,7 +40,7 @@ class LargeGraph : public ::testing::Test {
                   {"dilations", ir::polys(std::vector<std::int64_t>{1, 1})},
                   {"groups", ir::Poly(1)}});
   }
-  search::Outcome run(std::uint64_t states) {
+  search::Outcome run(std::uint64_t states, std::uint64_t bound_states = 0) {
     const auto rules = load_rules({});
     EXPECT_TRUE(rules);
     cost::RandomDevice device(1, cost::RandomDevice::noisy);
@@ -49,6 +49,7 @@ class LargeGraph : public ::testing::Test {
     search::RuleRewriter rewriter(*rules, {});
     search::Options options;
     options.max_states = states;
+    options.bound_states = bound_states;
     return search::search(
         arena, graph, rewriter, [&](const ir::WorkGraph& work) { return model.follow(work); }, options);
   }
@@ -63,6 +64,21 @@ TEST_F(LargeGraph, EveryBlockBecomesOneConvolution) {
   EXPECT_EQ(operations(graph), 5U * kBlocks);
   EXPECT_LE(operations(outcome.best), 3U * kBlocks) << outcome.states;  // a convolution, at most its bias, relu
   EXPECT_LT(outcome.after.count(), 0.6 * outcome.before.count());
+}
+
+// Biases move into and out of the concatenation. The slices of their concatenation are the biases, not ever
+// new constants.
+TEST_F(LargeGraph, GraphsOfABlockWithAConcatenationAreFew) {
+  const ValueId x = arena.input({ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 4, 8, 8})}, 1);
+  const auto branch = [&](double value) {
+    const ValueId bias = arena.constant(*ir::make_constant(ir::DataType::float32, {4, 1, 1}, std::vector<double>(4, value)));
+    return apply("relu", {apply("add", {convolution(x, value), bias})});
+  };
+  graph.outputs = {apply("concat", {branch(0.25), branch(0.5)}, {{"axis", ir::Poly(1)}})};
+  const search::Outcome outcome = run(100, 5'000);
+  ASSERT_TRUE(outcome.bound);
+  EXPECT_EQ(outcome.bound->parts, 1U);
+  EXPECT_EQ(outcome.bound->open_parts, 0U);
 }
 
 TEST_F(LargeGraph, MoreBudgetIsNeverWorseAndEqualBudgetsGiveTheSame) {

@@ -326,6 +326,17 @@ TEST_F(RuleMatch, ConstantsAreKnownBeforeTheRun) {
   EXPECT_TRUE(rewrites(rule, {op("add", {op("add", {constant({3}, 7), c}), constant({3}, 1)})}).empty());
 }
 
+TEST_F(RuleMatch, WhatVariesDependsOnAnInput) {
+  const std::string rule = "rule r\n  source y = x + t + z\n  target y = x + z + t\n  where const(t) and varies(z)\n";
+  const ValueId x = input({3});
+  const ValueId c = constant({3}, 1);
+  const ValueId d = constant({3}, 2);
+  EXPECT_TRUE(rewrites(rule, {op("add", {op("add", {x, c}), d})}).empty());
+  const ValueId z = input({3});
+  EXPECT_EQ(rewritten(rule, op("add", {op("add", {x, c}), z})), op("add", {op("add", {x, z}), c}));
+  EXPECT_EQ(print(parsed(rule)[0].guards[1]), "varies(z)");
+}
+
 TEST_F(RuleMatch, VariadicOperands) {
   const std::string rule = "rule r\n  source y = relu(concat(xs.., axis: a))\n  target y = relu(concat(xs.., axis: a))\n";
   const ValueId x = input({2, 3});
