@@ -1,5 +1,6 @@
 // A lower bound of the time that rewrites inside disjoint parts of the original reach.
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <iterator>
 #include <limits>
@@ -13,14 +14,17 @@ using ir::NodeId;
 
 namespace {
 
-// Operations in a part. An open part is split into parts of half the size, down to the smallest. A graph of
-// at most kWholeGraph operations is one part at first.
-constexpr std::size_t kWholeGraph = 12;
-constexpr std::size_t kLargestPart = 8;
+// Operations in a part, in the first round and in those that follow with what is left of the budget. An open
+// part is split into parts of half the size, down to the smallest.
+constexpr std::array<std::size_t, 3> kLargestParts = {8, 16, 32};
 constexpr std::size_t kSmallestPart = 2;
+// A graph of at most so many operations is one part at first.
+constexpr std::size_t kWholeGraph = 12;
 // Graphs costed for a part: few for large ones, so that all parts are searched before one takes what is
 // left.
-constexpr std::uint64_t states_of_part(std::size_t size) { return size > 4 ? 300 : size > 2 ? 1'000 : 2'000; }
+constexpr std::uint64_t states_of_part(std::size_t size) {
+  return size > 16 ? 3'000 : size > 8 ? 1'000 : size > 4 ? 300 : size > 2 ? 1'000 : 2'000;
+}
 
 // A hash of all that decides which rewrites a part has and what they save: its structure and that of its
 // neighbours, the values of small constants, expressions of constants, and how often values are used. Rules
@@ -58,26 +62,39 @@ bool Search::bounding_stopped() {
 }
 
 void Search::find_lower_bound() {
-  LowerBound& bound = outcome_.bound.emplace();
+  outcome_.bound.emplace();
   is_bounding_ = true;
+  KnownParts known;
+  std::optional<LowerBound> best;
+  for (const std::size_t size : kLargestParts) {
+    const auto found = step_to(kOriginal) && !ends_run() ? bound_parts(size, known) : std::nullopt;
+    if (!found || ends_run()) break;
+    // A later round counts if its parts are larger and none is open.
+    if (!best || (found->open_parts == 0 && found->parts < best->parts)) best = found;
+    if (best->parts == 1 || stopped()) break;
+  }
+  if (best) best->states = outcome_.bound->states;
+  outcome_.bound = best;
+  is_bounding_ = false;
+}
+
+std::optional<LowerBound> Search::bound_parts(std::size_t size, KnownParts& known) {
+  LowerBound bound;
   std::deque<Window> left;
-  const auto split = [&](const Window& within, std::size_t size) {
-    std::ranges::move(parts_of(work_.graph(), within, size), std::back_inserter(left));
+  const auto split = [&](const Window& within, std::size_t most) {
+    std::ranges::move(parts_of(work_.graph(), within, most), std::back_inserter(left));
   };
-  // Parts with equal keys save the same.
-  std::unordered_map<std::uint64_t, PartBound> known;
   Ticks lower = states_[0].time;
   Ticks open{};
-  bool entered = step_to(kOriginal);
-  if (entered) split({}, work_.graph().operations() <= kWholeGraph ? kWholeGraph : kLargestPart);
-  while (entered && !left.empty()) {
+  split({}, work_.graph().operations() <= kWholeGraph ? kWholeGraph : size);
+  while (!left.empty()) {
     const Window part = std::move(left.front());
     left.pop_front();
     const std::uint64_t key = key_of(work_.graph(), part);
     auto at = known.find(key);
     if (at == known.end() && !stopped()) {
       at = known.emplace(key, bound_part(part)).first;
-      entered = step_to(kOriginal);
+      if (!step_to(kOriginal)) return std::nullopt;
     }
     const PartBound found = at == known.end() ? PartBound{} : at->second;
     if (!found.whole && part.size() > kSmallestPart && !stopped()) {
@@ -93,8 +110,7 @@ void Search::find_lower_bound() {
   }
   bound.time = std::max(cost::nanoseconds(lower), Nanoseconds(0));
   bound.open_time = cost::nanoseconds(open);
-  if (!entered || ends_run()) outcome_.bound.reset();
-  is_bounding_ = false;
+  return bound;
 }
 
 Search::PartBound Search::bound_part(const Window& part) {

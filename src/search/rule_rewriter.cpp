@@ -20,7 +20,7 @@ void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<i
                     std::sort(result.begin(), result.end());  // the order of a hash map is not deterministic
                     return result;
                   },
-                  rules_.rule(rule).outputs.size() > 1});
+                  rules_.rule(rule).outputs.size() > 1, match.nodes});
     return true;
   });
 }

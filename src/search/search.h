@@ -113,10 +113,10 @@ struct Finalist {
   std::uint64_t constant_bytes = 0;  // see ir::WorkGraph
 };
 
-// What rewrites inside disjoint parts of the original can save at most. All graphs that rewrites inside a
-// part reach are visited, whatever they cost; the operations outside of the part stay. If the budget does
-// not allow that, the part is open, and its whole time counts as saved. Rewrites and kernels across parts
-// are left out.
+// What rewrites inside disjoint parts of the original can save at most. All graphs are visited that are
+// reached by rewrites of a part's operations, and of those that these make, whatever they cost; the
+// operations outside of the part stay. If the budget does not allow that, the part is open, and its whole
+// time counts as saved. Rewrites and kernels across parts are left out.
 struct LowerBound {
   Nanoseconds time{};  // of the original without these savings
   std::size_t parts = 0;

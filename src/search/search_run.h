@@ -216,7 +216,10 @@ class Search final : private SearchSpace {
     bool whole = false;  // all graphs were visited
     Ticks saved{};       // if so, at most
   };
+  using KnownParts = std::unordered_map<std::uint64_t, PartBound>;  // by a key: parts of equal keys save the same
   void find_lower_bound();
+  // The bound from parts of at most `size` operations. Nothing if the original cannot be entered.
+  std::optional<LowerBound> bound_parts(std::size_t size, KnownParts& known);
   PartBound bound_part(const Window& part);
 
   // --- Result ----------------------------------------------------------------------------------------------------------------------------

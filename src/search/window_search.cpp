@@ -140,6 +140,7 @@ bool Search::expand_in(WindowRun& run, const Entry& entry) {
   const auto is_inside = [&](NodeId id) {
     return static_cast<std::size_t>(id) >= run.first_new || std::ranges::binary_search(run.inside, id);
   };
+  const auto is_outside = [&](NodeId id) { return is_root(id) && !is_inside(id); };
   std::vector<NodeId> roots;
   if (entry.part == Part::near && entry.state != kOriginal) {
     roots = work_.affected();
@@ -159,6 +160,7 @@ bool Search::expand_in(WindowRun& run, const Entry& entry) {
       const bool was_known = work_.is_known(candidate);
       if (entry.part == Part::near && was_known) continue;
       if (stopped()) break;
+      if (is_bounding_ && std::ranges::any_of(candidate.rewrite.matched, is_outside)) continue;
       const Ticks before = states_[index_of(entry.state)].time;
       if (!know(candidate) || static_cast<double>(before + candidate.change) > run.most_time) continue;
       bool is_new = false;

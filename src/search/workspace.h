@@ -29,7 +29,8 @@ struct Rewrite {
   // Makes the new operations in the arena and returns the replacements. Empty if the rewrite turns out to be
   // impossible.
   std::function<std::vector<ir::Replacement>(ir::Arena&)> build;
-  bool merges = false;  // it replaces several values by parts of one value
+  bool merges = false;                   // it replaces several values by parts of one value
+  std::vector<ir::NodeId> matched = {};  // the operations that it rewrites; empty if it is the one at the root alone
 };
 
 // Finds the rewrites of a graph.
