@@ -54,11 +54,12 @@ struct RuleCount {
 // the budget is open, and counts as if it took no time. Rewrites and kernels across parts are left out.
 struct GapReport {
   std::string reason = {};    // why there is no bound; empty if there is one
-  Nanoseconds lower_bound{};  // predicted
+  Nanoseconds lower_bound{};  // predicted, with the bodies as they are in the result
   std::uint64_t parts = 0;
   std::uint64_t open_parts = 0;
   Nanoseconds open_time{};   // predicted time of the open parts in the original
   std::uint64_t states = 0;  // number of graphs costed for it, beside SearchReport::states
+  Nanoseconds body_time{};   // predicted time of the bodies, which is part of the lower bound
 
   // How far a predicted time is above the lower bound, as a fraction of the bound: 0.031 is 3.1 %. 0 if it
   // is below, by rewrites across parts. Nothing without a bound, and if it is more than 1.

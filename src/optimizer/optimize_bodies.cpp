@@ -148,6 +148,7 @@ void add_bodies(OptimizeReport& report, OptimizedBodies bodies) {
     const auto weight = static_cast<double>(body.runs);
     // A body of an earlier round already has a report; extend it.
     const auto known = std::ranges::find(report.bodies, body.place, &BodyReport::place);
+    const Nanoseconds others = report.predicted.after;
     if (known == report.bodies.end()) {
       report.predicted.before += weight * body.predicted.before;
       report.predicted.after += weight * (body.improved ? body.predicted.after : body.predicted.before);
@@ -159,6 +160,10 @@ void add_bodies(OptimizeReport& report, OptimizedBodies bodies) {
       std::ranges::move(body.run, std::back_inserter(known->run));
       known->improved = true;
       known->reason.clear();
+    }
+    if (report.search.gap) {
+      report.search.gap->lower_bound += report.predicted.after - others;
+      report.search.gap->body_time += report.predicted.after - others;
     }
     for (RewriteStep& step : own.search.steps) step.where += ", in the " + body.place;
     for (CheckedRegion& region : own.regions.checked) region.value += ", in the " + body.place;

@@ -146,6 +146,17 @@ class Bodies(ProgramTest):
     def test_of_a_loop_as_often_as_it_runs(self):
         self.optimize_model(loop_model(), "body of node 'loop' (Loop)", 7)
 
+    def test_count_in_the_gap_as_they_are_in_the_result(self):
+        self.write("in.onnx", loop_model())
+        arguments = ["--budget", "200states", "--no-gate", "--gap", "on", "--report", "r.json"]
+        text = self.succeed("optimize", "in.onnx", "out.onnx", *arguments)
+        self.assertIn("\ngap         0 %: all graphs that the rules reach were visited; bodies count as they are in the result\n", text)
+        report = json.loads((self.folder / "r.json").read_text())
+        gap = report["search"]["gap"]
+        self.assertAlmostEqual(7 * report["bodies"][0]["predicted_nanoseconds"]["after"], gap["body_nanoseconds"], delta=1)
+        self.assertEqual(0, gap["above"])
+        self.assertAlmostEqual(report["predicted_nanoseconds"]["after"], gap["lower_bound_nanoseconds"], delta=1)
+
     def test_of_a_scan_as_often_as_it_has_slices(self):
         self.optimize_model(scan_model(), "body of node 'scan' (Scan)", 5)
 
