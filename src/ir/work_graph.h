@@ -44,6 +44,8 @@ class WorkGraph final : public GraphView {
   // if that is smaller. Any other constant expression counts with the size of its result. Constants of
   // unknown size count 0.
   std::uint64_t constant_bytes() const { return constant_bytes_; }
+  // Bytes of a value; 0 if its size is not known.
+  std::uint64_t computed_bytes(ValueId value) const;
   // Equal for equal graphs of one source, independent of the order of the rewrites. In the hash, a
   // replacement takes the name of the value that it replaces. So the order of two rewrites does not matter
   // either if one of them reads a value that the other one replaces.
@@ -119,7 +121,6 @@ class WorkGraph final : public GraphView {
   std::uint64_t name(ValueId value) const { return slot(value.node).names[value.output]; }
   std::uint64_t content_of(NodeId id) const;
   void count(NodeId id, bool in);
-  std::uint64_t computed_bytes(ValueId value) const;
   void find_stored_bytes();
   void count_bytes(ValueId value, bool in);
   bool runs(std::uint32_t user) const { return user == kNone || !arena_.node(NodeId{user}).is_constant; }

@@ -49,6 +49,22 @@ std::uint64_t key_of(const ir::WorkGraph& graph, const Window& part) {
   return key;
 }
 
+// The bytes of the large constants that operations of the part and others read.
+std::int64_t shared_bytes(const ir::WorkGraph& graph, const Window& part) {
+  const ir::Arena& arena = graph.arena();
+  std::unordered_map<ir::ValueId, std::size_t> uses;
+  for (const NodeId id : part)
+    for (const ir::ValueId operand : arena.node(id).operands)
+      if (!arena.is_absent(operand) && arena.is_constant(operand)) ++uses[operand];
+  std::int64_t bytes = 0;
+  for (const auto& [value, count] : uses) {
+    const ir::Node& constant = arena.node(value);
+    if (constant.kind == ir::NodeKind::constant && constant.constant.is_small()) continue;
+    if (graph.use_count(value) > count) bytes += static_cast<std::int64_t>(graph.computed_bytes(value));
+  }
+  return bytes;
+}
+
 }  // namespace
 
 bool Search::ends_run() {
@@ -58,76 +74,122 @@ bool Search::ends_run() {
 }
 
 bool Search::bounding_stopped() {
-  return ends_run() || outcome_.bound->states >= options_.bound_states || (options_.max_seconds && seconds() >= *options_.max_seconds);
+  if (ends_run() || (options_.max_seconds && seconds() >= *options_.max_seconds)) return true;
+  return !is_joining_ && outcome_.bound->states >= options_.bound_states;
 }
 
 void Search::find_lower_bound() {
   outcome_.bound.emplace();
   is_bounding_ = true;
   KnownParts known;
-  std::optional<LowerBound> best;
+  std::optional<Parts> best;
   for (const std::size_t size : kLargestParts) {
-    const auto found = step_to(kOriginal) && !ends_run() ? bound_parts(size, known) : std::nullopt;
+    auto found = step_to(kOriginal) && !ends_run() ? bound_parts(size, known) : std::nullopt;
     if (!found || ends_run()) break;
     // A later round counts if its parts are larger and none is open.
-    if (!best || (found->open_parts == 0 && found->parts < best->parts)) best = found;
-    if (best->parts == 1 || stopped()) break;
+    if (!best || (found->bound.open_parts == 0 && found->bound.parts < best->bound.parts)) best = std::move(found);
+    if (best->bound.parts == 1 || stopped()) break;
   }
-  if (best) best->states = outcome_.bound->states;
-  outcome_.bound = best;
+  if (best) {
+    join_parts(*best);
+    best->bound.states = outcome_.bound->states;
+    outcome_.bound = best->bound;
+  } else {
+    outcome_.bound.reset();
+  }
   is_bounding_ = false;
 }
 
-std::optional<LowerBound> Search::bound_parts(std::size_t size, KnownParts& known) {
-  LowerBound bound;
+std::optional<Search::Parts> Search::bound_parts(std::size_t size, KnownParts& known) {
+  Parts parts;
+  LowerBound& bound = parts.bound;
   std::deque<Window> left;
   const auto split = [&](const Window& within, std::size_t most) {
     std::ranges::move(parts_of(work_.graph(), within, most), std::back_inserter(left));
   };
-  Ticks lower = states_[0].time;
   Ticks open{};
   split({}, work_.graph().operations() <= kWholeGraph ? kWholeGraph : size);
   while (!left.empty()) {
-    const Window part = std::move(left.front());
+    Window part = std::move(left.front());
     left.pop_front();
     const std::uint64_t key = key_of(work_.graph(), part);
     auto at = known.find(key);
     if (at == known.end() && !stopped()) {
-      at = known.emplace(key, bound_part(part)).first;
+      at = known.emplace(key, visit_part(part)).first;
       if (!step_to(kOriginal)) return std::nullopt;
     }
-    const PartBound found = at == known.end() ? PartBound{} : at->second;
-    if (!found.whole && part.size() > kSmallestPart && !stopped()) {
+    const bool whole = at != known.end() && at->second.whole;
+    if (!whole && part.size() > kSmallestPart && !stopped()) {
       split(part, std::max(part.size() / 2, kSmallestPart));
       continue;
     }
     ++bound.parts;
-    const Ticks saved = found.whole ? found.saved : work_.time_of(part);
-    lower = lower - saved;
-    if (found.whole) continue;
-    ++bound.open_parts;
-    open = open + saved;
+    if (!whole) {
+      ++bound.open_parts;
+      open = open + work_.time_of(part);
+    }
+    if (at != known.end()) parts.visited.emplace_back(std::move(part), &at->second);
   }
-  bound.time = std::max(cost::nanoseconds(lower), Nanoseconds(0));
+  bound.time = std::max(cost::nanoseconds(states_[0].time - open - most_saved(parts)), Nanoseconds(0));
   bound.open_time = cost::nanoseconds(open);
-  return bound;
+  return parts;
 }
 
-Search::PartBound Search::bound_part(const Window& part) {
-  WindowRun run{part, work_.graph().arena().size(), std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
+Search::VisitedPart Search::visit_part(const Window& part) {
+  VisitedPart visited{true, {}, {}, part, work_.graph().arena().size()};
+  WindowRun run{part, visited.first_new, std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
   std::ranges::sort(run.inside);
   run.visited.emplace(states_[0].hash, kOriginal);
   run.queue.push({kOriginal, Part::all, states_[0].time});
   const std::uint64_t end = outcome_.bound->states + states_of_part(part.size());
-  while (!run.queue.empty()) {
-    if (outcome_.bound->states >= end || stopped()) return {};
+  while (!run.queue.empty() && visited.whole) {
     const Entry entry = run.queue.top();
     run.queue.pop();
-    if (!expand_in(run, entry)) return {};
+    visited.whole = outcome_.bound->states < end && !stopped() && expand_in(run, entry);
   }
-  Ticks least = states_[0].time;
-  for (const auto& [hash, state] : run.visited) least = std::min(least, states_[index_of(state)].time);
-  return {true, states_[0].time - least};
+  std::vector<StateId> states;
+  for (const auto& [hash, state] : run.visited) states.push_back(state);
+  std::ranges::sort(states);  // the order of a hash map is not deterministic
+  for (const StateId id : states) {
+    const State& state = states_[index_of(id)];
+    visited.choices.push_back({states_[0].time - state.time, static_cast<std::int64_t>(state.bytes - states_[0].bytes), id});
+  }
+  std::ranges::copy_if(visited.choices, std::back_inserter(visited.gains), [](const GrowthChoice& c) { return c.saved >= Ticks{}; });
+  visited.choices = efficient_choices(std::move(visited.choices));
+  visited.gains = efficient_choices(std::move(visited.gains));
+  return visited;
+}
+
+Ticks Search::most_saved(const Parts& parts) const {
+  std::vector<GrowthChoices> choices;
+  for (const auto& [part, visited] : parts.visited) {
+    if (!visited->whole) continue;
+    choices.push_back(visited->choices);
+    const std::int64_t shared = shared_bytes(work_.graph(), part);
+    if (shared == 0) continue;
+    // A weight that another part reads, too, goes once both do without it, and both may make the same one.
+    GrowthChoice best = choices.back().back();
+    best.bytes = std::min<std::int64_t>(choices.back().front().bytes, 0) - shared;
+    choices.back() = {best};
+  }
+  return plan_growth(choices, room_after(kOriginal)).most;
+}
+
+void Search::join_parts(const Parts& parts) {
+  std::vector<GrowthChoices> choices;
+  for (const auto& [part, visited] : parts.visited) choices.push_back(visited->gains);
+  const GrowthPlan plan = plan_growth(choices, room_after(kOriginal));
+  is_joining_ = true;
+  StateId base = kOriginal;
+  for (std::size_t k = 0; k < choices.size() && !stopped(); ++k) {
+    const auto& [part, visited] = parts.visited[k];
+    const StateId target = choices[k][plan.chosen[k]].state;
+    if (target == kOriginal || !step_to(base)) continue;
+    const OpenWindow searched{visited->operations, 0, visited->first_new};
+    repeat(base, rewrites_between(kOriginal, target, searched), {part, 0, work_.graph().arena().size()});
+  }
+  is_joining_ = false;
+  if (base != kOriginal && !stopped()) descend(base);
 }
 
 }  // namespace xflow::search

@@ -116,7 +116,8 @@ struct Finalist {
 // What rewrites inside disjoint parts of the original can save at most. All graphs are visited that are
 // reached by rewrites of a part's operations, and of those that these make, whatever they cost; the
 // operations outside of the part stay. If the budget does not allow that, the part is open, and its whole
-// time counts as saved. Rewrites and kernels across parts are left out.
+// time counts as saved. Rewrites and kernels across parts are left out. The parts share max_growth; see
+// plan_growth.
 struct LowerBound {
   Nanoseconds time{};  // of the original without these savings
   std::size_t parts = 0;

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/search/growth_plan.h"
 #include "src/search/improvements.h"
 #include "src/search/search.h"
 #include "src/search/windows.h"
@@ -211,16 +212,28 @@ class Search final : private SearchSpace {
 
   // --- Lower bound -----------------------------------------------------------------------------------------------------------------------
 
-  // What rewrites inside a part save.
-  struct PartBound {
-    bool whole = false;  // all graphs were visited
-    Ticks saved{};       // if so, at most
+  // The graphs of a part that were visited.
+  struct VisitedPart {
+    bool whole = false;     // all that rewrites inside it reach
+    GrowthChoices choices;  // the efficient ones
+    GrowthChoices gains;    // the same of those that cost no time
+    Window operations;      // of the part that was searched
+    std::size_t first_new = 0;
   };
-  using KnownParts = std::unordered_map<std::uint64_t, PartBound>;  // by a key: parts of equal keys save the same
+  using KnownParts = std::unordered_map<std::uint64_t, VisitedPart>;  // by a key: parts of equal keys save the same
+  // Parts that do not overlap, and the bound that they give.
+  struct Parts {
+    LowerBound bound;
+    std::vector<std::pair<Window, const VisitedPart*>> visited;
+  };
   void find_lower_bound();
-  // The bound from parts of at most `size` operations. Nothing if the original cannot be entered.
-  std::optional<LowerBound> bound_parts(std::size_t size, KnownParts& known);
-  PartBound bound_part(const Window& part);
+  // Parts of at most `size` operations. Nothing if the original cannot be entered.
+  std::optional<Parts> bound_parts(std::size_t size, KnownParts& known);
+  VisitedPart visit_part(const Window& part);
+  // What the parts save at most together.
+  Ticks most_saved(const Parts& parts) const;
+  // Does in one graph what the parts save in graphs of their own, as far as the growth of constants allows.
+  void join_parts(const Parts& parts);
 
   // --- Result ----------------------------------------------------------------------------------------------------------------------------
 
@@ -241,6 +254,7 @@ class Search final : private SearchSpace {
   std::uint64_t jumps_ = 0;  // moves of the workspace by more than one rewrite
   bool stopped_ = false;
   bool is_bounding_ = false;  // while the lower bound is found
+  bool is_joining_ = false;   // while parts are joined, which no number of states ends
   Outcome outcome_;
   std::vector<State> states_;
   std::vector<StateId> path_;  // from the original to the workspace's state

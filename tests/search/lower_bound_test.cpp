@@ -226,5 +226,48 @@ TEST_F(LowerBounds, RewritesOfOperationsInOtherPartsAreLeftOut) {
   EXPECT_EQ(larger.bound->time.count(), 39 * 7);
 }
 
+// Replaces 'a' and 'b' by a sum with a new constant of 4,000 bytes.
+class GrowingRewriter final : public Rewriter {
+ public:
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
+    const ir::Node& node = graph.arena().node(root);
+    if (node.op != ir::OperatorId{'a'} && node.op != ir::OperatorId{'b'}) return;
+    const auto build = [root, operand = node.operands[0]](ir::Arena& arena) {
+      std::vector<double> values(1'000, static_cast<double>(root));
+      const ir::ValueId weight = arena.constant(*ir::make_constant(ir::DataType::float32, {1'000}, values));
+      const ir::TensorType type = arena.type(operand);
+      return std::vector<ir::Replacement>{{{root, 0}, {arena.operation(ir::OperatorId{'+'}, {}, {operand, weight}, {type}), 0}}};
+    };
+    found(Rewrite{"grow", build, false, {root}});
+  }
+};
+
+TEST_F(LowerBounds, PartsShareOneLimitOfGrowth) {
+  prices = {{'a', 100}, {'b', 60}, {'e', 7}, {'+', 10}};
+  const std::string rest(20, 'e');
+  const ir::Graph graph{{chain(rest + "b" + rest + "a" + rest + "a" + rest, x)}};
+  GrowingRewriter rewriter;
+  const double original = 260 + 80 * 7;
+  for (const auto& [kilobytes, saved] : std::vector<std::pair<std::uint64_t, double>>{{0, 0}, {4, 90}, {8, 180}, {12, 230}, {100, 230}}) {
+    Options limited = options(1);
+    limited.max_growth = 0;
+    limited.max_growth_bytes = kilobytes * 1'000;
+    const Outcome outcome = run(graph, rewriter, limited);
+    EXPECT_GT(outcome.bound->parts, 2U);
+    EXPECT_EQ(outcome.bound->open_parts, 0U);
+    EXPECT_EQ(outcome.bound->time.count(), original - saved) << kilobytes;
+    // The search itself had no state left.
+    EXPECT_EQ(outcome.after.count(), original - saved) << kilobytes;
+    EXPECT_LE(outcome.constant_bytes_after, kilobytes * 1'000);
+  }
+  // Half of the room for a second constant: the bound takes half of it, which no graph does.
+  Options limited = options(1);
+  limited.max_growth = 0;
+  limited.max_growth_bytes = 10'000;
+  const Outcome outcome = run(graph, rewriter, limited);
+  EXPECT_EQ(outcome.bound->time.count(), original - 180 - 25);
+  EXPECT_EQ(outcome.after.count(), original - 180);
+}
+
 }  // namespace
 }  // namespace xflow::search
