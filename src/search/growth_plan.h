@@ -18,21 +18,21 @@ struct GrowthChoice {
 };
 using GrowthChoices = std::vector<GrowthChoice>;
 
-// The choices on the upper convex hull of what is saved over the bytes, by ascending bytes: from the one with
-// the fewest bytes to the one that saves most. Ties go to the choice that comes first.
+// The choices on the upper convex hull of what is saved over the bytes, by ascending bytes: from the one
+// with the fewest bytes to the one that saves most. Ties go to the choice that comes first.
 GrowthChoices efficient_choices(GrowthChoices choices);
 
 // One choice for each part, so that the bytes of all together do not exceed the limit.
 struct GrowthPlan {
   std::vector<std::size_t> chosen;  // by part: the index among its choices
-  // Nothing saves more: the optimum if parts of a choice could be taken. This is the linear relaxation of the
-  // multiple-choice knapsack problem (Sinha and Zoltners, Operations Research 27, 1979).
+  // Nothing saves more: the optimum if parts of a choice could be taken, which is the linear relaxation of
+  // the multiple-choice knapsack problem (Sinha and Zoltners, Operations Research 27, 1979).
   cost::Ticks most{};
 };
 
-// Plans for parts with efficient choices, at least one each. `room`: the limit in bytes. Steps from choice to
-// choice are taken by what they save per byte, and those that do not fit any more are left out. The choices
-// with the fewest bytes must fit together.
+// Plans for parts with efficient choices, at least one each. `room`: the limit in bytes. Steps from choice
+// to choice are taken by what they save per byte, and those that do not fit any more are left out. The
+// choices with the fewest bytes must fit together.
 GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room);
 
 }  // namespace xflow::search
