@@ -17,7 +17,7 @@ double slope(const GrowthChoice& from, const GrowthChoice& to) {
 }
 
 // From a choice of a part to the next one.
-struct Step {
+struct GrowthStep {
   std::size_t part = 0;
   std::size_t to = 0;
   Ticks saved{};
@@ -41,7 +41,7 @@ GrowthChoices efficient_choices(GrowthChoices choices) {
 
 GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room) {
   GrowthPlan plan{std::vector<std::size_t>(parts.size(), 0), {}};
-  std::vector<Step> steps;
+  std::vector<GrowthStep> steps;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const GrowthChoices& choices = parts[part];
     plan.most = plan.most + choices[0].saved;
@@ -52,9 +52,9 @@ GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room) 
     }
   }
   // The slopes of one part decrease.
-  std::ranges::stable_sort(steps, std::greater<>(), &Step::slope);
+  std::ranges::stable_sort(steps, std::greater<>(), &GrowthStep::slope);
   bool fits = true;
-  for (const Step& step : steps) {
+  for (const GrowthStep& step : steps) {
     if (step.bytes <= room && plan.chosen[step.part] + 1 == step.to) {
       plan.chosen[step.part] = step.to;
       room -= step.bytes;

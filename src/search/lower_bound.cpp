@@ -177,6 +177,7 @@ Ticks Search::most_saved(const Parts& parts) const {
 
 void Search::join_parts(const Parts& parts) {
   std::vector<GrowthChoices> choices;
+  choices.reserve(parts.visited.size());
   for (const auto& [part, visited] : parts.visited) choices.push_back(visited->gains);
   const GrowthPlan plan = plan_growth(choices, room_after(kOriginal));
   is_joining_ = true;
