@@ -118,7 +118,7 @@ def decided(options, text):
 
 def guarded(rule, guards):
     """The rule with these guards instead of those of its own that are not about single elements."""
-    kept = [g for g in rule.guards if g.kind in ("equal", "const", "scalar", "uses", "finite")]
+    kept = [g for g in rule.guards if g.kind in ("equal", "const", "varies", "scalar", "uses", "finite")]
     return type(rule)(rule.name, rule.declarations, rule.source, rule.target, kept + read_guards(guards), rule.text)
 
 

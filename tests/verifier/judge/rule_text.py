@@ -6,7 +6,7 @@ from fractions import Fraction
 
 INFINITY = float("inf")
 TYPES = ("float16", "float32", "float64", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool")
-PREDICATES = ("const", "scalar", "equal", "nonzero", "positive", "nonnegative", "finite", "in_range", "uses")
+PREDICATES = ("const", "varies", "scalar", "equal", "nonzero", "positive", "nonnegative", "finite", "in_range", "uses")
 SECTIONS = ("rule", "with", "source", "target", "where")
 TOKEN = re.compile(r"(?P<space>[ \t\r]+)|(?P<comment>#[^\n]*)|(?P<line>\n)|(?P<word>[A-Za-z_][A-Za-z_0-9]*)"
                    r"|(?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE]-?[0-9]+)?)|(?P<symbol>\.\.|>=|<=|!=|[=><()\[\],:+\-*/^?|])")
