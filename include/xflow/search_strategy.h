@@ -71,8 +71,9 @@ class XFLOW_API SearchSpace {
 };
 
 // A strategy of the caller (SearchOptions::own_strategy). The result of the search is the cheapest graph
-// that was reached. It is validated as any other, so a strategy cannot make a result wrong. The result is
-// the same in every run if the strategy decides by what SearchSpace says alone.
+// that was reached, or a cheaper one that the gap finds (SearchOptions::gap). It is validated as any other,
+// so a strategy cannot make a result wrong. The result is the same in every run if the strategy decides by
+// what SearchSpace says alone.
 class XFLOW_API SearchStrategy {
  public:
   SearchStrategy() = default;

@@ -21,6 +21,11 @@ std::size_t operations_of(const Term& term) {
   for (const Term& operand : term.operands) count += operations_of(operand);
   return count;
 }
+std::size_t operations_of_target(const Rule& rule) {
+  std::size_t count = 0;
+  for (const Statement& statement : rule.target) count += operations_of(statement.term);
+  return count;
+}
 
 // True if all outputs of the rule are the outputs of one operation, which uses nothing but its operands.
 bool has_one_root(const Pattern& pattern) {
@@ -35,9 +40,7 @@ bool makes_smaller(const Pattern& pattern) {
   const Rule& rule = pattern.rule();
   if (rule.float_class != FloatClass::exact || !has_one_root(pattern)) return false;
   if (std::ranges::any_of(rule.guards, [](const Guard& guard) { return guard.kind == Guard::Kind::uses_equal; })) return false;
-  std::size_t target = 0;
-  for (const Statement& statement : rule.target) target += operations_of(statement.term);
-  return target < pattern.nodes().size();
+  return operations_of_target(rule) < pattern.nodes().size();
 }
 
 }  // namespace
@@ -45,15 +48,11 @@ bool makes_smaller(const Pattern& pattern) {
 ConstantRules::ConstantRules(const VerifiedRules& rules) : rules_(rules) {
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const auto id = static_cast<RuleId>(k);
-    if (!makes_smaller(rules.pattern(id))) continue;
-    by_root_[static_cast<std::uint16_t>(rules.pattern(id).root())].push_back(id);
+    const Pattern& pattern = rules.pattern(id);
+    if (!makes_smaller(pattern)) continue;
+    by_root_[static_cast<std::uint16_t>(pattern.root())].push_back({id, operations_of_target(pattern.rule())});
     ++size_;
   }
-}
-
-std::span<const RuleId> ConstantRules::rooted_at(ir::OperatorId op) const {
-  const auto found = by_root_.find(static_cast<std::uint16_t>(op));
-  return found == by_root_.end() ? std::span<const RuleId>() : std::span<const RuleId>(found->second);
 }
 
 void ConstantRules::simplify(ir::Arena& arena, std::vector<ir::ValueId>& outputs) const {
@@ -61,12 +60,16 @@ void ConstantRules::simplify(ir::Arena& arena, std::vector<ir::ValueId>& outputs
   const ir::NodeId id = outputs[0].node;
   const ir::Node& node = arena.node(id);
   if (node.kind != ir::NodeKind::operation || !node.is_constant) return;
+  const auto smaller = by_root_.find(static_cast<std::uint16_t>(node.op));
+  if (smaller == by_root_.end()) return;
   const NoUses uses;
   MatchOptions options;
   options.constants = true;
   bool done = false;
-  for (const RuleId rule : rooted_at(node.op)) {
-    match(rules_.pattern(rule), arena, uses, id, options, [&](Match& match) {
+  for (const SmallerRule& rule : smaller->second) {
+    match(rules_.pattern(rule.id), arena, uses, id, options, [&](Match& match) {
+      // Two operations of the source can match one. Each step makes the expression smaller, so it ends.
+      if (match.nodes.size() <= rule.operations) return true;
       // The target's operations are simplified as they are built.
       const auto replacements = apply(arena, match, this);
       if (!replacements) return true;

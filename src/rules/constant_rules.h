@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -26,10 +25,13 @@ class ConstantRules {
   void simplify(ir::Arena& arena, std::vector<ir::ValueId>& outputs) const;
 
  private:
-  std::span<const RuleId> rooted_at(ir::OperatorId op) const;
+  struct SmallerRule {
+    RuleId id{};
+    std::size_t operations = 0;  // of the target
+  };
 
   const VerifiedRules& rules_;
-  std::unordered_map<std::uint16_t, std::vector<RuleId>> by_root_;
+  std::unordered_map<std::uint16_t, std::vector<SmallerRule>> by_root_;
   std::size_t size_ = 0;
 };
 

@@ -39,13 +39,13 @@ GrowthChoices efficient_choices(GrowthChoices choices) {
   return hull;
 }
 
-GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room) {
+GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t limit) {
   GrowthPlan plan{std::vector<std::size_t>(parts.size(), 0), {}};
   std::vector<GrowthStep> steps;
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const GrowthChoices& choices = parts[part];
     plan.most = plan.most + choices[0].saved;
-    room -= choices[0].bytes;
+    limit -= choices[0].bytes;
     for (std::size_t to = 1; to < choices.size(); ++to) {
       const GrowthChoice& from = choices[to - 1];
       steps.push_back({part, to, choices[to].saved - from.saved, choices[to].bytes - from.bytes, slope(from, choices[to])});
@@ -55,13 +55,13 @@ GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room) 
   std::ranges::stable_sort(steps, std::greater<>(), &GrowthStep::slope);
   bool fits = true;
   for (const GrowthStep& step : steps) {
-    if (step.bytes <= room && plan.chosen[step.part] + 1 == step.to) {
+    if (step.bytes <= limit && plan.chosen[step.part] + 1 == step.to) {
       plan.chosen[step.part] = step.to;
-      room -= step.bytes;
+      limit -= step.bytes;
       if (fits) plan.most = plan.most + step.saved;
     } else if (fits) {
       fits = false;
-      const double share = static_cast<double>(std::max<std::int64_t>(room, 0)) / static_cast<double>(step.bytes);
+      const double share = static_cast<double>(std::max<std::int64_t>(limit, 0)) / static_cast<double>(step.bytes);
       plan.most = plan.most + static_cast<Ticks>(static_cast<std::int64_t>(std::ceil(share * ticks(step.saved))));
     }
   }

@@ -30,9 +30,9 @@ struct GrowthPlan {
   cost::Ticks most{};
 };
 
-// Plans for parts with efficient choices, at least one each. `room`: the limit in bytes. Steps from choice
-// to choice are taken by what they save per byte, and those that do not fit any more are left out. The
-// choices with the fewest bytes must fit together.
-GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t room);
+// Plans for parts with efficient choices, at least one each; `limit` is in bytes. Begins with the choices of
+// the fewest bytes, which must fit together. The steps to the next choices follow in the order of what they
+// save per byte, and those that do not fit are left out.
+GrowthPlan plan_growth(std::span<const GrowthChoices> parts, std::int64_t limit);
 
 }  // namespace xflow::search

@@ -14,14 +14,13 @@ using ir::NodeId;
 
 namespace {
 
-// Operations in a part, in the first round and in those that follow with what is left of the budget. An open
+// Operations in a part, in the first round and in the later ones, which use the remaining budget. An open
 // part is split into parts of half the size, down to the smallest.
 constexpr std::array<std::size_t, 3> kLargestParts = {8, 16, 32};
 constexpr std::size_t kSmallestPart = 2;
 // A graph of at most so many operations is one part at first.
 constexpr std::size_t kWholeGraph = 12;
-// Graphs costed for a part: few for large ones, so that all parts are searched before one takes what is
-// left.
+// Graphs costed for a part: few for large ones, so that no part uses the budget of the others.
 constexpr std::uint64_t states_of_part(std::size_t size) {
   return size > 16 ? 3'000 : size > 8 ? 1'000 : size > 4 ? 300 : size > 2 ? 1'000 : 2'000;
 }
@@ -49,20 +48,26 @@ std::uint64_t key_of(const ir::WorkGraph& graph, const Window& part) {
   return key;
 }
 
-// The bytes of the large constants that operations of the part and others read.
-std::int64_t shared_bytes(const ir::WorkGraph& graph, const Window& part) {
+// The bytes of the constants that operations of a part read.
+struct ReadBytes {
+  std::int64_t all = 0;
+  std::int64_t shared = 0;  // of the large ones that operations of other parts read, too
+};
+ReadBytes read_bytes(const ir::WorkGraph& graph, const Window& part) {
   const ir::Arena& arena = graph.arena();
   std::unordered_map<ir::ValueId, std::size_t> uses;
   for (const NodeId id : part)
     for (const ir::ValueId operand : arena.node(id).operands)
       if (!arena.is_absent(operand) && arena.is_constant(operand)) ++uses[operand];
-  std::int64_t bytes = 0;
+  ReadBytes read;
   for (const auto& [value, count] : uses) {
+    const auto bytes = static_cast<std::int64_t>(graph.computed_bytes(value));
     const ir::Node& constant = arena.node(value);
-    if (constant.kind == ir::NodeKind::constant && constant.constant.is_small()) continue;
-    if (graph.use_count(value) > count) bytes += static_cast<std::int64_t>(graph.computed_bytes(value));
+    const bool is_large = constant.kind != ir::NodeKind::constant || !constant.constant.is_small();
+    read.all += bytes;
+    if (is_large && graph.use_count(value) > count) read.shared += bytes;
   }
-  return bytes;
+  return read;
 }
 
 }  // namespace
@@ -128,7 +133,7 @@ std::optional<Search::Parts> Search::bound_parts(std::size_t size, KnownParts& k
       ++bound.open_parts;
       open = open + work_.time_of(part);
     }
-    if (at != known.end()) parts.visited.emplace_back(std::move(part), &at->second);
+    parts.visited.emplace_back(std::move(part), at == known.end() ? nullptr : &at->second);
   }
   bound.time = std::max(cost::nanoseconds(states_[0].time - open - most_saved(parts)), Nanoseconds(0));
   bound.open_time = cost::nanoseconds(open);
@@ -162,23 +167,28 @@ Search::VisitedPart Search::visit_part(const Window& part) {
 
 Ticks Search::most_saved(const Parts& parts) const {
   std::vector<GrowthChoices> choices;
+  std::int64_t room = room_after(kOriginal);
   for (const auto& [part, visited] : parts.visited) {
-    if (!visited->whole) continue;
+    const ReadBytes read = read_bytes(work_.graph(), part);
+    if (visited == nullptr || !visited->whole) {
+      room += read.all;  // an unknown graph of an open part may do without its constants
+      continue;
+    }
     choices.push_back(visited->choices);
-    const std::int64_t shared = shared_bytes(work_.graph(), part);
-    if (shared == 0) continue;
-    // A weight that another part reads, too, goes once both do without it, and both may make the same one.
+    if (read.shared == 0) continue;
+    // The growth is not that of each part alone: a weight that two parts read goes when neither reads it,
+    // and both may make the same new one.
     GrowthChoice best = choices.back().back();
-    best.bytes = std::min<std::int64_t>(choices.back().front().bytes, 0) - shared;
+    best.bytes = std::min<std::int64_t>(choices.back().front().bytes, 0) - read.shared;
     choices.back() = {best};
   }
-  return plan_growth(choices, room_after(kOriginal)).most;
+  return plan_growth(choices, room).most;
 }
 
 void Search::join_parts(const Parts& parts) {
   std::vector<GrowthChoices> choices;
   choices.reserve(parts.visited.size());
-  for (const auto& [part, visited] : parts.visited) choices.push_back(visited->gains);
+  for (const auto& [part, visited] : parts.visited) choices.push_back(visited == nullptr ? GrowthChoices{{}} : visited->gains);
   const GrowthPlan plan = plan_growth(choices, room_after(kOriginal));
   is_joining_ = true;
   StateId base = kOriginal;

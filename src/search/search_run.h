@@ -217,14 +217,15 @@ class Search final : private SearchSpace {
     bool whole = false;     // all that rewrites inside it reach
     GrowthChoices choices;  // the efficient ones
     GrowthChoices gains;    // the same of those that cost no time
-    Window operations;      // of the part that was searched
+    // Of the part that was searched: its operations, and the number of the first operation that it makes.
+    Window operations;
     std::size_t first_new = 0;
   };
   using KnownParts = std::unordered_map<std::uint64_t, VisitedPart>;  // by a key: parts of equal keys save the same
   // Parts that do not overlap, and the bound that they give.
   struct Parts {
     LowerBound bound;
-    std::vector<std::pair<Window, const VisitedPart*>> visited;
+    std::vector<std::pair<Window, const VisitedPart*>> visited;  // null: there was no budget for the part
   };
   void find_lower_bound();
   // Parts of at most `size` operations. Nothing if the original cannot be entered.

@@ -87,6 +87,24 @@ TEST_F(ConstantExpressions, OnlyExactRulesThatMakeFewerOperationsAreUsed) {
   EXPECT_EQ(ConstantRules(rules).size(), 1U);
 }
 
+// Two operations of a source that match one are no gain: rules that undo each other would not end.
+TEST_F(ConstantExpressions, EachStepTakesFewerOperations) {
+  VerifiedRules rules({}, [](const Rule&) { return true; });
+  ASSERT_TRUE(
+      rules.add("rule outwards\n  source y = concat(neg(x), neg(z), axis: a)\n  target y = neg(concat(x, z, axis: a))\n", "test.rules"));
+  ASSERT_EQ(ConstantRules(rules).size(), 1U);
+  const ValueId a = constant({3});
+  const ValueId b = constant({3});
+  const auto simplified_by = [&](ValueId value) {
+    std::vector<ValueId> outputs = {value};
+    ConstantRules(rules).simplify(arena_, outputs);
+    return outputs[0];
+  };
+  const ValueId same = concat(op("neg", {a}), op("neg", {a}));
+  EXPECT_EQ(simplified_by(same), same);
+  EXPECT_EQ(simplified_by(concat(op("neg", {a}), op("neg", {b}))), op("neg", {concat(a, b)}));
+}
+
 // The target of a rule: its constants are simplified as they are made, those within others first.
 TEST_F(ConstantExpressions, TargetsAreBuiltWithoutConstantsThatWereUndone) {
   const Rule shift = parsed(
