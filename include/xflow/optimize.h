@@ -74,6 +74,10 @@ struct SearchOptions {
   // are costed for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price
   // for every kernel and none has to be measured, which is a profile.
   std::optional<bool> gap = {};
+  // Threads that visit the parts of this bound, from 1 to 1024. The result is the same with every number of
+  // them, but with a budget of time more threads may visit more. More than one are used with a profile only:
+  // other devices are not called from several threads.
+  int threads = 1;
 };
 
 struct ValidationOptions {

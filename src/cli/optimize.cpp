@@ -187,6 +187,8 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
                ->check(CLI::IsMember({"auto", "backtracking", "partition"})),
            with_default(sub.add_option("--gap", a.gap, "bound on the best graph: on, off, auto (on with a profile)"))
                ->check(CLI::IsMember({"auto", "on", "off"})),
+           with_default(sub.add_option("--search-threads", search.threads, "threads that look for this bound, with a profile"))
+               ->check(CLI::Range(1, 1024)),
            sub.add_option("--rules", search.rules, "files or folders of rules instead of the built-in ones")->take_all(),
            sub.add_option("--skip", search.skip_rules, "name of a rule not to use")->take_all(),
        })

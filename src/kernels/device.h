@@ -140,6 +140,10 @@ class Device {
   };
   virtual std::optional<Lookups> lookups() const { return std::nullopt; }
 
+  // A device with the same prices for another thread, which shares nothing that changes with this one and
+  // does not count in its lookups(). Null: the device has no other, since it measures.
+  virtual std::unique_ptr<Device> for_thread() const { return nullptr; }
+
   // How much slower than its best this machine is now (as KernelCost::interference).
   virtual double interference() { return 0; }
   // The shortest time of the calibration kernel that the device has seen on this machine; 0 before the

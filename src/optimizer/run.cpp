@@ -20,6 +20,7 @@
 #include "src/optimizer/search_report.h"
 #include "src/optimizer/shipping.h"
 #include "src/optimizer/stop_device.h"
+#include "src/optimizer/thread_tools.h"
 #include "src/search/rule_rewriter.h"
 #include "src/validation/end_to_end.h"
 #include "src/validation/sizes.h"
@@ -240,8 +241,7 @@ class Optimization {
     r.cost_model->on_measure([this](const std::string&) {
       if (++round_->measured % 4 == 0) tell(Phase::measuring);
     });
-    r.rewriter.emplace(*r.rules,
-                       rules::MatchOptions{r.options.search.numerics == Numerics::any, r.options.search.numerics == Numerics::exact});
+    r.rewriter.emplace(*r.rules, match_options(r.options.search.numerics));
     const search::Options options = search_options();
     r.cost_model->allow_remeasuring(kShareForRemeasuring * options.max_seconds.value_or(kDefaultSeconds));
     r.validation.emplace(*r.problem, r.model->runs(), options, r.report);
@@ -270,6 +270,8 @@ class Optimization {
       tell(Phase::searching);
     };
     if (finds_gap()) options.bound_states = given.max_states.value_or(std::numeric_limits<std::uint64_t>::max());
+    options.threads = static_cast<std::size_t>(given.threads);
+    options.thread_tools = thread_tools(r.costs->device(), r.problem->arena, r.sizes.valuation(), *r.rules, given.numerics);
     if (r.options.validation.gate) options.finalists = kFinalists;
     options.per_operation = Nanoseconds{r.traced == nullptr ? kNanosecondsPerOperation : 0};
     return options;

@@ -3,8 +3,8 @@
 #include <array>
 #include <deque>
 #include <iterator>
-#include <limits>
 
+#include "src/search/part_visits.h"
 #include "src/search/search_run.h"
 #include "src/search/windows.h"
 
@@ -20,11 +20,6 @@ constexpr std::array<std::size_t, 3> kLargestParts = {8, 16, 32};
 constexpr std::size_t kSmallestPart = 2;
 // A graph of at most so many operations is one part at first.
 constexpr std::size_t kWholeGraph = 12;
-// Graphs costed for a part: few for large ones, so that no part uses the budget of the others.
-constexpr std::uint64_t states_of_part(std::size_t size) {
-  return size > 16 ? 3'000 : size > 8 ? 1'000 : size > 4 ? 300 : size > 2 ? 1'000 : 2'000;
-}
-
 // A hash of all that decides which rewrites a part has and what they save: its structure and that of its
 // neighbours, the values of small constants, expressions of constants, and how often values are used. Rules
 // ask nothing of the values of other constants (ir::Constant::kSmall).
@@ -86,6 +81,7 @@ bool Search::bounding_stopped() {
 void Search::find_lower_bound() {
   outcome_.bound.emplace();
   is_bounding_ = true;
+  visits_ = std::make_unique<PartVisits>(*this);
   KnownParts known;
   std::optional<Parts> best;
   for (const std::size_t size : kLargestParts) {
@@ -95,6 +91,7 @@ void Search::find_lower_bound() {
     if (!best || (found->bound.open_parts == 0 && found->bound.parts < best->bound.parts)) best = std::move(found);
     if (best->bound.parts == 1 || stopped()) break;
   }
+  visits_->end();
   if (best) {
     join_parts(*best);
     best->bound.states = outcome_.bound->states;
@@ -108,20 +105,23 @@ void Search::find_lower_bound() {
 std::optional<Search::Parts> Search::bound_parts(std::size_t size, KnownParts& known) {
   Parts parts;
   LowerBound& bound = parts.bound;
-  std::deque<Window> left;
+  std::deque<std::pair<Window, std::uint64_t>> left;  // with their keys
   const auto split = [&](const Window& within, std::size_t most) {
-    std::ranges::move(parts_of(work_.graph(), within, most), std::back_inserter(left));
+    for (Window& part : parts_of(work_.graph(), within, most)) {
+      const std::uint64_t key = key_of(work_.graph(), part);
+      if (!known.contains(key)) visits_->plan(part, key);
+      left.emplace_back(std::move(part), key);
+    }
   };
   Ticks open{};
   split({}, work_.graph().operations() <= kWholeGraph ? kWholeGraph : size);
   while (!left.empty()) {
-    Window part = std::move(left.front());
+    auto [part, key] = std::move(left.front());
     left.pop_front();
-    const std::uint64_t key = key_of(work_.graph(), part);
     auto at = known.find(key);
     if (at == known.end() && !stopped()) {
-      at = known.emplace(key, visit_part(part)).first;
-      if (!step_to(kOriginal)) return std::nullopt;
+      const std::uint64_t most = options_.bound_states - outcome_.bound->states;
+      at = known.emplace(key, take_visit(visits_->take(part, key, most), part)).first;
     }
     const bool whole = at != known.end() && at->second.whole;
     if (!whole && part.size() > kSmallestPart && !stopped()) {
@@ -140,23 +140,22 @@ std::optional<Search::Parts> Search::bound_parts(std::size_t size, KnownParts& k
   return parts;
 }
 
-Search::VisitedPart Search::visit_part(const Window& part) {
-  VisitedPart visited{true, {}, {}, part, work_.graph().arena().size()};
-  WindowRun run{part, visited.first_new, std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
-  std::ranges::sort(run.inside);
-  run.visited.emplace(states_[0].hash, kOriginal);
-  run.queue.push({kOriginal, Part::all, states_[0].time});
-  const std::uint64_t end = outcome_.bound->states + states_of_part(part.size());
-  while (!run.queue.empty() && visited.whole) {
-    const Entry entry = run.queue.top();
-    run.queue.pop();
-    visited.whole = outcome_.bound->states < end && !stopped() && expand_in(run, entry);
+Search::VisitedPart Search::take_visit(const PartVisit& visit, const Window& part) {
+  outcome_.bound->states += visit.costed;
+  outcome_.expanded += visit.expanded;
+  outcome_.looks += visit.looks;
+  for (const auto& [rule, count] : visit.rules) {
+    outcome_.rules[rule].matched += count.matched;
+    outcome_.rules[rule].improved += count.improved;
   }
-  std::vector<StateId> states;
-  for (const auto& [hash, state] : run.visited) states.push_back(state);
-  std::ranges::sort(states);  // the order of a hash map is not deterministic
-  for (const StateId id : states) {
-    const State& state = states_[index_of(id)];
+  VisitedPart visited{visit.whole, {GrowthChoice{}}, {}, part, work_.graph().arena().size()};
+  const std::size_t offset = states_.size() - 1;
+  for (State state : visit.states) {
+    if (state.parent != kOriginal) state.parent = static_cast<StateId>(index_of(state.parent) + offset);
+    state.rules = rule_sets_.with(states_[index_of(state.parent)].rules, state.rule);
+    const auto id = static_cast<StateId>(states_.size());
+    states_.push_back(state);
+    keep_if_best(id);
     visited.choices.push_back({states_[0].time - state.time, static_cast<std::int64_t>(state.bytes - states_[0].bytes), id});
   }
   std::ranges::copy_if(visited.choices, std::back_inserter(visited.gains), [](const GrowthChoice& c) { return c.saved >= Ticks{}; });

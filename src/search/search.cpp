@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "src/search/part_visits.h"
 #include "src/search/search_run.h"
 
 namespace xflow::search {
@@ -16,7 +17,18 @@ constexpr double kShareOfSearch = 0.9;
 
 }  // namespace
 
-Outcome Search::run() {
+Search::Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
+    : arena_(arena),
+      original_(graph),
+      options_(options),
+      rewriter_(rewriter),
+      follow_(follow),
+      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded}, options.per_operation),
+      start_(now()) {}
+
+Search::~Search() = default;
+
+void Search::begin() {
   const ir::WorkGraph& graph = work_.graph();
   states_.push_back(State{kOriginal, {}, 0, {}, {}, work_.time(), graph.hash(), graph.constant_bytes()});
   path_.push_back(kOriginal);
@@ -26,6 +38,10 @@ Outcome Search::run() {
   outcome_.states = 1;
   const auto bytes = static_cast<double>(graph.constant_bytes());
   max_constant_bytes_ = bytes + std::max(bytes * options_.max_growth, static_cast<double>(options_.max_growth_bytes));
+}
+
+Outcome Search::run() {
+  begin();
   if (options_.replay != nullptr) {
     replay_trace(*options_.replay);
   } else if (options_.own_strategy != nullptr) {
@@ -98,7 +114,11 @@ double Search::now() const {
 
 void Search::count_state() {
   ++(is_bounding_ ? outcome_.bound->states : outcome_.states);
-  if (!options_.progress || (outcome_.states & 15U) != 0) return;
+  if ((outcome_.states & 15U) == 0) report_progress();
+}
+
+void Search::report_progress() {
+  if (!options_.progress) return;
   const double at = seconds();
   if (at - reported_ < 0.2) return;
   reported_ = at;
@@ -165,12 +185,15 @@ std::optional<StateId> Search::add(StateId parent, std::uint32_t index, const Ca
   if (!inserted) return known->second;
   made.rules = rule_sets_.with(from.rules, made.rule);
   states_.push_back(made);
-  if (made.time < states_[index_of(best_)].time) {
-    best_ = known->second;
-    outcome_.best_states = outcome_.states;
-    outcome_.best_seconds = seconds();
-  }
+  keep_if_best(known->second);
   return known->second;
+}
+
+void Search::keep_if_best(StateId id) {
+  if (states_[index_of(id)].time >= states_[index_of(best_)].time) return;
+  best_ = id;
+  outcome_.best_states = outcome_.states;
+  outcome_.best_seconds = seconds();
 }
 
 bool Search::step_to(StateId id) {

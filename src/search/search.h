@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,6 +45,13 @@ struct Progress {
   double seconds = 0;
 };
 
+// The rewriter and the cost model of one thread. They share nothing that changes with those of other
+// threads.
+struct ThreadTools {
+  std::unique_ptr<Rewriter> rewriter;
+  Workspace::Follow follow;
+};
+
 // Options of a search.
 struct Options {
   Strategy strategy = Strategy::automatic;
@@ -59,6 +67,13 @@ struct Options {
   // Graphs costed beside max_states to find Outcome::bound; 0: none are, and there is no bound. With
   // max_seconds the last tenth of it is kept for the bound.
   std::uint64_t bound_states = 0;
+  // Threads that visit the parts of the bound, the calling one included. Above 1 only with thread_tools. The
+  // result does not depend on it, unless the budget is one of time.
+  std::size_t threads = 1;
+  // Makes the tools of a thread that visits parts; called from the calling thread. Several threads call
+  // `admissible` and `excluded` then. Null: the calling thread visits all parts with the tools of the
+  // search, as it has to if costs are measured.
+  std::function<ThreadTools()> thread_tools;
   // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
   // operations is better.
   Nanoseconds per_operation{0};

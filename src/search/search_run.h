@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <queue>
 #include <set>
@@ -63,16 +64,13 @@ struct State {
 
 class Search final : private SearchSpace {
  public:
-  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
-      : arena_(arena),
-        original_(graph),
-        options_(options),
-        work_(arena, graph, rewriter, follow, {options.admissible, options.excluded}, options.per_operation),
-        start_(now()) {}
+  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);
+  ~Search();
 
   Outcome run();
 
  private:
+  class PartVisits;  // part_visits.h
   // The rewrites of a state to expand: all, those its last step affected, or the rest.
   enum class Part : std::uint8_t { all, near, rest };
   struct Entry {
@@ -101,6 +99,7 @@ class Search final : private SearchSpace {
   double now() const;
   double seconds() const { return now() - start_; }
   void count_state();
+  void report_progress();
 
   // --- States ----------------------------------------------------------------------------------------------------------------------------
 
@@ -113,6 +112,8 @@ class Search final : private SearchSpace {
   // Adds the state after a rewrite of the workspace's state. Clears `is_new` if the graph was visited
   // before. Returns nothing if the constants exceed max_growth.
   std::optional<StateId> add(StateId parent, std::uint32_t index, const Candidate& candidate, Visited& visited, bool& is_new);
+  // Makes the state the best one if it is cheaper.
+  void keep_if_best(StateId id);
   void push(StateId id, Part part) { queue_.push({id, part, states_[index_of(id)].time}); }
   // Moves to a state that was just made and replaces its predicted time by the time of the graph. False if
   // the state cannot be entered.
@@ -212,6 +213,18 @@ class Search final : private SearchSpace {
 
   // --- Lower bound -----------------------------------------------------------------------------------------------------------------------
 
+  // The result of a visit of a part: a function of the original, the part and the limits alone, and so the
+  // same in every workspace.
+  struct PartVisit {
+    bool whole = false;  // all graphs that rewrites inside the part reach were visited
+    bool ended = false;  // the run ended meanwhile
+    // In the order in which they were found. The parent 0 is the original, k is states[k - 1].
+    std::vector<State> states;
+    std::uint64_t costed = 0;
+    std::uint64_t expanded = 0;
+    std::uint64_t looks = 0;
+    std::map<std::string, RuleCount> rules;
+  };
   // The graphs of a part that were visited.
   struct VisitedPart {
     bool whole = false;     // all that rewrites inside it reach
@@ -230,7 +243,14 @@ class Search final : private SearchSpace {
   void find_lower_bound();
   // Parts of at most `size` operations. Nothing if the original cannot be entered.
   std::optional<Parts> bound_parts(std::size_t size, KnownParts& known);
-  VisitedPart visit_part(const Window& part);
+  // Adds the states of a visit to those of this search.
+  VisitedPart take_visit(const PartVisit& visit, const Window& part);
+  // Visits the graphs of a part from the original. The search has no state but the original before and
+  // after.
+  PartVisit visit_part(const Window& part);
+  // Costs the rewrites of a part in the original, without counting them: the search has done that. False if
+  // the run ended.
+  bool know_rewrites_of(const WindowRun& run);
   // What the parts save at most together.
   Ticks most_saved(const Parts& parts) const;
   // Does in one graph what the parts save in graphs of their own, as far as the growth of constants allows.
@@ -238,6 +258,8 @@ class Search final : private SearchSpace {
 
   // --- Result ----------------------------------------------------------------------------------------------------------------------------
 
+  // Makes the original the first state.
+  void begin();
   void finish();
   // Describes the cheapest states that save time and of which each avoids a rule of each state chosen
   // before.
@@ -248,6 +270,8 @@ class Search final : private SearchSpace {
   ir::Arena& arena_;
   const ir::Graph& original_;
   const Options& options_;
+  Rewriter& rewriter_;
+  const Workspace::Follow& follow_;
   Workspace work_;
   const double start_;
   double reported_ = 0;
@@ -265,6 +289,7 @@ class Search final : private SearchSpace {
   RuleSets rule_sets_;
   std::unordered_set<std::uint64_t> finished_windows_;            // signatures of windows without a cheaper graph, in this pass
   std::unordered_map<std::uint64_t, WindowRewrites> repeatable_;  // of windows with one, by signature
+  std::unique_ptr<PartVisits> visits_;
 };
 
 }  // namespace xflow::search

@@ -1,6 +1,7 @@
 #include "src/search/workspace.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace xflow::search {
 
@@ -217,6 +218,16 @@ void Workspace::leave() {
   }
   graph_.undo(step.graph);
   cost_->undo(step.cost);
+}
+
+void Workspace::forget() {
+  assert(steps_.empty());
+  std::ranges::fill(candidates_, nullptr);
+  for (std::vector<NodeId>& readers : readers_) readers.clear();
+  for (std::vector<NodeId>& watchers : watchers_) watchers.clear();
+  found_.clear();
+  kept_.clear();
+  kept_candidates_ = 0;
 }
 
 // Caches the candidates of a state that is left, for when it is entered again. Drops those of the states

@@ -96,6 +96,9 @@ class Workspace {
   bool enter(StateId state, const Candidate& candidate);
   // Undoes the last rewrite.
   void leave();
+  // Drops all that is cached, so that what follows depends on the graph alone. The graph must be the
+  // original.
+  void forget();
   // The replacements of the rewrites applied so far, one list per rewrite.
   std::vector<std::vector<ir::Replacement>> replaced() const;
   // The values of the original graph that rewrite `step` replaces, directly or because an earlier rewrite

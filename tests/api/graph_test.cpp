@@ -192,6 +192,9 @@ TEST(OptimizeGraph, RefusesDevicesAndShapesThatDoNotExist) {
   options.device.threads = 100'000;
   EXPECT_EQ(optimize(*graph, options).error().text(), "100000 threads are not in the range 1 to 1024");
   options = {};
+  options.search.threads = 0;
+  EXPECT_EQ(optimize(*graph, options).error().text(), "0 threads are not in the range 1 to 1024");
+  options = {};
   options.input.shapes = {{"z", {1}}};
   EXPECT_EQ(optimize(*graph, options).error().text(), "no input 'z'; the inputs are 'x'");
   options.input.shapes = {{"x", {1, 2}}};

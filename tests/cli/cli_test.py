@@ -82,6 +82,7 @@ class WrongCommandLines(ProgramTest):
         self.fail_with(64, f"IN is required {hint}", "optimize")
         self.fail_with(64, f"The following argument was not expected: --fast {hint}", *optimize, "--fast")
         self.fail_with(64, f"--threads: Value 0 not in range 1 to 1024 {hint}", *optimize, "--threads", "0")
+        self.fail_with(64, f"--search-threads: Value 0 not in range 1 to 1024 {hint}", *optimize, "--search-threads", "0")
         caches = "--caches: hot not in {auto,warm,4MiB,16MiB,64MiB}"
         self.fail_with(64, f"{caches} {hint}", *optimize, "--caches", "hot")
         form = "is not of the form NAME:1,3,48,192"

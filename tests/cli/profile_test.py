@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 import shlex
 import sys
 
@@ -148,6 +149,22 @@ class Profiles(ProgramTest):
         self.assertIn("\ngap         no bound: kernels would have to be measured for it (--gap on)\n", text)
         text, _ = self.report_of("m.onnx", "--device", "cpu", "--no-gate", "--costs", "costs.db", "--gap", "on")
         self.assertIn("\ngap         0 %: all graphs that the rules reach were visited\n", text)
+
+    def test_serve_several_threads_of_a_search(self):
+        self.write("npu.xprof", ROOFLINE)
+        self.write("m.onnx", network())
+        for budget in ["1states", "57states", "400states"]:
+            arguments = ["--device", "profile:npu.xprof", "--budget", budget, "--report", "report.json"]
+            results = []
+            for threads in ["1", "2", "4"]:
+                text = self.succeed("optimize", "m.onnx", "out.onnx", *arguments, "--search-threads", threads)
+                text = re.sub(r"\ntime .*", "", text)
+                report = json.loads((self.folder / "report.json").read_text())
+                del report["seconds"]
+                results.append((text, report, (self.folder / "out.onnx").read_bytes()))
+            self.assertIn("\ngap         ", results[0][0])
+            self.assertEqual(results[0], results[1])
+            self.assertEqual(results[0], results[2])
 
     def test_that_cannot_be_read_stop_a_search(self):
         self.write("m.onnx", transposes())

@@ -230,6 +230,16 @@ TEST(ProfileDevice, AnswersWhatWasMeasuredAndModelsTheRest) {
   EXPECT_EQ(device.modelled(), 1U);
 }
 
+TEST(ProfileDevice, GivesAnotherThreadTheSamePricesAndDoesNotCountThem) {
+  ProfileDevice device(*read_lines(products()));
+  const std::unique_ptr<Device> other = device.for_thread();
+  ASSERT_NE(other, nullptr);
+  for (const auto& kernel : {matmul(3, 64, 100), matmul(5, 100, 40)})
+    EXPECT_EQ(other->measure(spec_of(kernel), Layout::plain)->median,
+              ProfileDevice(device).measure(spec_of(kernel), Layout::plain)->median);
+  EXPECT_EQ(device.recorded() + device.modelled(), 0U);
+}
+
 TEST(ProfileDevice, FusesWhatTheProfileHoldsFused) {
   const std::string chain = "convolution(float32[1,8,8,8], const float32[4,8,1,1]) -> float32[1,4,8,8] groups=[1]";
   ProfileDevice device(

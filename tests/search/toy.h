@@ -64,13 +64,45 @@ class ToyCost final : public cost::IncrementalCost {
   std::vector<Sum> marks_;
 };
 
+// The operator of a letter, applied to a value.
+inline ir::ValueId apply_toy(ir::Arena& in, char c, ir::ValueId x) {
+  return {in.operation(static_cast<ir::OperatorId>(c), {}, {x}, {in.type(x)}), 0};
+}
+
+// Rules that replace one operator by another, by its operand ('.') or by two of it ('2').
+class ToyRewriter final : public Rewriter {
+ public:
+  using Rules = std::vector<std::pair<char, char>>;
+
+  // `rules` must outlive the object.
+  explicit ToyRewriter(const Rules& rules) : rules_(rules) {}
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
+    const ir::Node& node = graph.arena().node(root);
+    if (node.operands.size() != 1) return;
+    for (const auto& [from, to] : rules_) {
+      if (node.op != static_cast<ir::OperatorId>(from)) continue;
+      const std::string& rule = *names_.insert(std::string(1, from) + " to " + to).first;
+      const ir::ValueId operand = node.operands[0];
+      const char letter = to == '2' ? from : to;
+      const bool twice = to == '2';
+      found(Rewrite{rule, [=](ir::Arena& in) {
+                      return std::vector<ir::Replacement>{
+                          {{root, 0}, letter == '.' ? operand : apply_toy(in, letter, twice ? apply_toy(in, letter, operand) : operand)}};
+                    }});
+    }
+  }
+
+ private:
+  const Rules& rules_;
+  std::set<std::string> names_;
+};
+
 // Unary operators a, b, c, d, ... with a price each, and rules that replace one operator by another, by its operand
 // ('.') or by two of it ('2').
 class Toy : public ::testing::Test, public Rewriter {
  protected:
   static constexpr ir::OperatorId op(char c) { return static_cast<ir::OperatorId>(c); }
-  static ir::ValueId apply(ir::Arena& in, char c, ir::ValueId x) { return {in.operation(op(c), {}, {x}, {in.type(x)}), 0}; }
-  ir::ValueId apply(char c, ir::ValueId x) { return apply(arena, c, x); }
+  ir::ValueId apply(char c, ir::ValueId x) { return apply_toy(arena, c, x); }
   ir::ValueId pair(ir::ValueId x, ir::ValueId y) { return {arena.operation(op('+'), {}, {x, y}, {arena.type(x)}), 0}; }
   // "abc" is c(b(a(x))).
   ir::ValueId chain(const std::string& text, ir::ValueId v) {
@@ -78,20 +110,8 @@ class Toy : public ::testing::Test, public Rewriter {
     return v;
   }
 
-  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
-    const ir::Node& node = graph.arena().node(root);
-    if (node.operands.size() != 1) return;
-    for (const auto& [from, to] : rules) {
-      if (node.op != op(from)) continue;
-      const std::string& rule = *names.insert(std::string(1, from) + " to " + to).first;
-      const ir::ValueId operand = node.operands[0];
-      const char letter = to == '2' ? from : to;
-      const bool twice = to == '2';
-      found(Rewrite{rule, [=](ir::Arena& in) {
-                      return std::vector<ir::Replacement>{
-                          {{root, 0}, letter == '.' ? operand : apply(in, letter, twice ? apply(in, letter, operand) : operand)}};
-                    }});
-    }
+  void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override {
+    rewriter_.rewrites(graph, root, reads, found);
   }
 
   Outcome run(const ir::Graph& graph, const Options& options = {}) { return run(graph, *this, options); }
@@ -105,7 +125,9 @@ class Toy : public ::testing::Test, public Rewriter {
   std::vector<std::pair<char, char>> rules;
   std::map<char, double> prices{{'a', 100}, {'b', 100}, {'c', 100}, {'d', 100}};
   char impossible = '?';
-  std::set<std::string> names;
+
+ private:
+  ToyRewriter rewriter_{rules};
 };
 
 }  // namespace xflow::search

@@ -64,6 +64,14 @@ void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const Kern
   }
 }
 
+std::unique_ptr<Device> ProfileDevice::for_thread() const {
+  auto other = std::make_unique<ProfileDevice>(*this);
+  other->stop_ = nullptr;  // these belong to the thread of this device, and a lookup takes no time
+  other->bytes_left_ = nullptr;
+  other->seconds_left_ = nullptr;
+  return other;
+}
+
 bool ProfileDevice::chooses_layout(const ops::KernelSpec& spec) const { return chooses_.contains(ops::kernel_name(spec)); }
 
 bool ProfileDevice::works_in(const ops::KernelSpec& spec, Layout layout) const {

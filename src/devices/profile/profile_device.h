@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,7 @@ class ProfileDevice final : public Device {
   std::size_t recorded() const { return recorded_; }
   std::size_t modelled() const { return modelled_; }
   std::optional<Lookups> lookups() const override { return Lookups{recorded_, modelled_}; }
+  std::unique_ptr<Device> for_thread() const override;
 
  private:
   struct Chosen {  // layouts that the device chose
