@@ -176,6 +176,31 @@ TEST(Contexts, RunSideBySide) {
   }
 }
 
+// The threads of a search share the model, the rules and the profile. Also run with the thread sanitizer.
+TEST(Contexts, SearchInSeveralThreads) {
+  GraphBuilder builder;
+  Value value = builder.input("x", DataType::float32, {16, 16});
+  for (int k = 0; k < 12; ++k) {
+    const Value turned = builder.apply("transpose", {value}, {{"perm", {1, 0}}});
+    value = builder.apply(k % 3 == 0 ? "sigmoid" : "relu", {builder.apply("matmul", {turned, value})});
+  }
+  builder.output("y", value);
+  const Graph graph = builder.build().value();
+  OptimizeOptions options = elsewhere();
+  options.search.max_states = 1'000;
+  const auto one = optimize(graph, options);
+  ASSERT_TRUE(one) << one.error().text();
+  ASSERT_TRUE(one->report.search.gap);
+  EXPECT_GT(one->report.search.gap->parts, 2U);
+  options.search.threads = 4;
+  const auto several = optimize(graph, options);
+  ASSERT_TRUE(several) << several.error().text();
+  EXPECT_EQ(several->report.predicted.after, one->report.predicted.after);
+  EXPECT_EQ(several->report.search.states, one->report.search.states);
+  EXPECT_EQ(several->report.search.gap->lower_bound, one->report.search.gap->lower_bound);
+  EXPECT_EQ(several->report.search.gap->states, one->report.search.gap->states);
+}
+
 // Calls of one context wait for each other.
 TEST(Contexts, MayBeSharedByThreads) {
   Context context;
