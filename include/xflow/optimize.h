@@ -62,6 +62,10 @@ struct SearchOptions {
   // whichever is more. At least 0.
   double max_growth = 0.05;
   std::uint64_t max_growth_bytes = 0;
+  // Memory in bytes for the states of the search and its cached rewrites. When they take more, the expensive
+  // half of the states to expand is dropped; an own_strategy ends then. OptimizeOptions::max_memory bounds
+  // the process as a whole.
+  std::uint64_t max_bytes = 1U << 30U;
   // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. A rule
   // that is not proved is an error (not_proved, with the rule and the verdict), and nothing is optimised.
   std::vector<std::string> rules;

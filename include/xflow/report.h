@@ -76,6 +76,7 @@ enum class StopReason : std::uint8_t {
   costs_changed,  // kernels were timed again, and nothing was left to search with their new times
   time_limit,     // the search's share of OptimizeOptions::time_limit was used up
   memory_limit,   // OptimizeOptions::max_memory was reached
+  search_memory,  // no state was left but those dropped because of SearchOptions::max_bytes
   cancelled,      // by OptimizeOptions::cancel
 };
 constexpr const char* to_string(StopReason reason) {
@@ -96,6 +97,8 @@ constexpr const char* to_string(StopReason reason) {
       return "time limit";
     case StopReason::memory_limit:
       return "memory limit";
+    case StopReason::search_memory:
+      return "no state left in the memory of the search";
     case StopReason::cancelled:
       return "interrupted";
   }

@@ -32,6 +32,7 @@ struct OptimizeArguments {
   std::string kernel_budget = "300s";
   std::string time_limit;
   std::string memory;
+  std::string search_memory = "1GiB";
   bool no_gate = false;
   std::string accept = "faster";
   std::string caches = "auto";
@@ -112,6 +113,9 @@ Result<void> prepare(OptimizeArguments& a) {
     a.options.max_memory = bytes(a.memory);
     if (!a.options.max_memory) return bad(fmt::format("memory '{}' is not of the form 4GiB or 500MiB", a.memory));
   }
+  const auto search_memory = bytes(a.search_memory);
+  if (!search_memory) return bad(fmt::format("search memory '{}' is not of the form 1GiB or 200MiB", a.search_memory));
+  a.options.search.max_bytes = *search_memory;
   XFLOW_TRY(a.options.device.caches, parse_cache_state(a.caches));
   XFLOW_TRY(a.options.search.numerics, parse_numerics(a.numerics));
   if (a.fast_math && a.options.search.numerics == Numerics::exact) return bad("--numbers exact excludes --fast-math");
@@ -177,6 +181,7 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
   for (CLI::Option* option : {
            with_default(sub.add_option("--budget", a.budget, "budget of the search: 30s, 500ms, 2m, 5000states")),
            sub.add_option("--time-limit", a.time_limit, "time limit of the whole run: 300s, 5m"),
+           with_default(sub.add_option("--search-memory", a.search_memory, "memory for states of the search: 1GiB, 200MiB")),
            sub.add_option("--memory", a.memory, "memory limit of the whole run: 4GiB, 500MiB"),
            with_default(sub.add_option("--numbers", a.numerics, "allowed changes in floating point: exact, rounding, any"))
                ->check(CLI::IsMember({"exact", "rounding", "any"})),

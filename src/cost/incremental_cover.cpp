@@ -298,7 +298,8 @@ void IncrementalCover::make_regions() {
   std::vector<NodeId> roots;
   for (std::size_t k = 0; k < touched_.size(); ++k) {
     const NodeId id = touched_[k];
-    dissolve(id);
+    // Kernels of nodes that are touched as parts of a tree stay unless the tree is cut differently.
+    if (k < seeds || tree_at_[index_of(id)] != update_) dissolve(id);
     if (!graph_.contains(id) || read(id).record == nullptr || read(id).inside) continue;
     if (tree_at_[index_of(id)] == update_) continue;  // in a visited tree: long chains are walked once
     NodeId root = id;
@@ -363,16 +364,15 @@ void IncrementalCover::make_tree(NodeId root) {
     paths.emplace(id, path);
   }
   // If the next operation took another link, the path ends here.
+  std::unordered_map<NodeId, Link> followers;
+  for (const auto& [id, before] : taken) followers.emplace(before, Link{id, read(id).selected});
   for (const NodeId id : tree) {
-    if (read(id).follower) edit(id).follower.reset();
-  }
-  for (const NodeId id : tree) {
-    const auto before = taken.find(id);
-    if (before == taken.end()) {
-      unpriced_.emplace_back(id, true);
-    } else {
-      edit(before->second).follower = Link{id, read(id).selected};
-    }
+    const auto follower = followers.find(id);
+    const std::optional<Link> now = follower == followers.end() ? std::nullopt : std::optional(follower->second);
+    if (read(id).follower != now) edit(id).follower = now;
+    const std::shared_ptr<const Region>& region = read(id).region;
+    const bool begins = !taken.contains(id) || (region != nullptr && region->links[0].node == id);
+    if (begins) unpriced_.emplace_back(id, true);
   }
 }
 

@@ -82,6 +82,7 @@ class IncrementalCover final : public IncrementalCost {
     std::vector<Want> wants;
     std::vector<std::string> refusals;
     const KernelCost* cost = nullptr;
+    friend bool operator==(const Price&, const Price&) = default;
   };
   struct Asked {
     std::uint32_t output = 0;

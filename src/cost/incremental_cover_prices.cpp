@@ -114,7 +114,8 @@ void IncrementalCover::price(const Region& region) {
   auto price = std::make_shared<Price>(price_of(region));
   const Layout before = read(exit).layout;
   const Layout after = price->results;
-  set_price(exit, price);
+  const std::shared_ptr<const Price>& known = read(exit).price;
+  if (known == nullptr || *known != *price) set_price(exit, price);
   if (after == before) return;
   edit(exit).layout = after;
   unconverted_.push_back(exit);

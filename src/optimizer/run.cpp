@@ -255,6 +255,7 @@ class Optimization {
     options.own_strategy = given.own_strategy.get();
     options.replay = r.traced == nullptr ? nullptr : &r.traced->rewrites;
     options.alpha = given.alpha;
+    options.max_bytes = given.max_bytes;
     options.max_growth = given.max_growth;
     options.max_growth_bytes = r.traced == nullptr ? given.max_growth_bytes : std::numeric_limits<std::uint64_t>::max();
     if (given.max_states) options.max_states = *given.max_states;

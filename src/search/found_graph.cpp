@@ -21,12 +21,17 @@ void Search::finish() {
   if (options_.finalists > 1 && !outcome_.steps.empty()) find_others();
 }
 
-void Search::find_others() {
+std::map<RuleSets::Id, StateId> Search::cheapest_by_rules() const {
   std::map<RuleSets::Id, StateId> cheapest;
   for (std::size_t k = 1; k < states_.size(); ++k) {
     const auto [at, fresh] = cheapest.try_emplace(states_[k].rules, static_cast<StateId>(k));
     if (!fresh && states_[k].time < states_[index_of(at->second)].time) at->second = static_cast<StateId>(k);
   }
+  return cheapest;
+}
+
+void Search::find_others() {
+  const std::map<RuleSets::Id, StateId> cheapest = cheapest_by_rules();
   std::vector<StateId> order;
   order.reserve(cheapest.size());
   for (const auto& [rules, state] : cheapest) order.push_back(state);

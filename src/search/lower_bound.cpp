@@ -75,6 +75,7 @@ bool Search::ends_run() {
 
 bool Search::bounding_stopped() {
   if (ends_run() || (options_.max_seconds && seconds() >= *options_.max_seconds)) return true;
+  if (is_full()) return true;
   return !is_joining_ && outcome_.bound->states >= options_.bound_states;
 }
 

@@ -23,7 +23,7 @@ Search::Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, con
       options_(options),
       rewriter_(rewriter),
       follow_(follow),
-      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded}, options.per_operation),
+      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded, kept_bytes(options)}, options.per_operation),
       start_(now()) {}
 
 Search::~Search() = default;
@@ -77,7 +77,9 @@ void Search::search_whole() {
     queue_.pop();
     if (too_expensive(states_[index_of(entry.state)].time)) continue;
     expand(entry);
+    if (is_full()) drop_states();
   }
+  if (!stopped_ && has_dropped_) outcome_.stop = StopReason::search_memory;
 }
 
 bool Search::too_expensive(Ticks time) const {
@@ -89,6 +91,9 @@ bool Search::stopped() {
   if (stopped_) return true;
   if (const auto reason = options_.stop ? options_.stop() : std::nullopt) {
     outcome_.stop = *reason;
+    stopped_ = true;
+  } else if (options_.own_strategy != nullptr && is_full()) {  // it knows states by their numbers
+    outcome_.stop = StopReason::search_memory;
     stopped_ = true;
   } else if (outcome_.states >= options_.max_states) {
     outcome_.stop = StopReason::max_states;
@@ -141,7 +146,7 @@ bool Search::go_to(StateId target) {
   for (auto id = way.rbegin(); id != way.rend(); ++id) {
     const State& state = states_[index_of(*id)];
     const Candidates list = candidates(state.root);
-    if (state.index >= list.size() || !work_.enter(*id, *list[state.index])) return false;
+    if (state.index >= list.size() || !work_.enter(number_of(*id), *list[state.index])) return false;
     path_.push_back(*id);
   }
   return true;

@@ -74,6 +74,9 @@ struct Options {
   // `admissible` and `excluded` then. Null: the calling thread visits all parts with the tools of the
   // search, as it has to if costs are measured.
   std::function<ThreadTools()> thread_tools;
+  // Bytes of memory for states and cached rewrites. When they take more, the expensive states are dropped. A
+  // strategy of the caller ends then.
+  std::uint64_t max_bytes = 1U << 30U;
   // Added to the time of a graph for each operation: of two graphs that take equal time, the one with fewer
   // operations is better.
   Nanoseconds per_operation{0};

@@ -6,6 +6,7 @@
 #include <optional>
 #include <queue>
 #include <set>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -88,6 +89,8 @@ class Search final : private SearchSpace {
   using Visited = std::unordered_map<std::uint64_t, StateId>;  // by hash
 
   static std::size_t index_of(StateId id) { return static_cast<std::size_t>(id); }
+  // The number of a state in the workspace. Numbers of states that were dropped are not used again.
+  StateId number_of(StateId id) const { return id == kOriginal ? id : static_cast<StateId>(first_number_ + index_of(id)); }
   bool too_expensive(Ticks time) const;
 
   // --- Budgets ---------------------------------------------------------------------------------------------------------------------------
@@ -100,6 +103,19 @@ class Search final : private SearchSpace {
   double seconds() const { return now() - start_; }
   void count_state();
   void report_progress();
+
+  // --- Memory ----------------------------------------------------------------------------------------------------------------------------
+
+  // The part of Options::max_bytes for cached candidates.
+  static std::uint64_t kept_bytes(const Options& options);
+  // True if the states take more than their part of Options::max_bytes.
+  bool is_full() const;
+  std::vector<bool> needed_states(std::span<const Entry> entries) const;
+  // Drops the expensive half of the queue, and more until at most half of the states are left. The
+  // workspace's graph is then the original. For the search of the whole graph: numbers of states change.
+  void drop_states();
+  // The cheapest state of each set of rules.
+  std::map<RuleSets::Id, StateId> cheapest_by_rules() const;
 
   // --- States ----------------------------------------------------------------------------------------------------------------------------
 
@@ -282,7 +298,9 @@ class Search final : private SearchSpace {
   bool is_joining_ = false;   // while parts are joined, which no number of states ends
   Outcome outcome_;
   std::vector<State> states_;
-  std::vector<StateId> path_;  // from the original to the workspace's state
+  std::size_t first_number_ = 0;  // see number_of
+  bool has_dropped_ = false;      // states were dropped
+  std::vector<StateId> path_;     // from the original to the workspace's state
   StateId best_ = kOriginal;
   std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
   Visited visited_;

@@ -106,7 +106,7 @@ void Search::search_windows() {
         improved = false;
         if (!step_to(base)) return;
         for (const Window& window : windows_of(work_.graph(), pass.size)) {
-          if (stopped()) return;
+          if (stopped() || is_full()) return;
           const double alpha = 1 + std::max(options_.alpha - 1, 0.0) * pass.alpha;
           improved = search_window(base, window, pass.states, alpha) || improved;
         }

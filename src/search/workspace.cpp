@@ -9,8 +9,11 @@ using ir::NodeId;
 
 namespace {
 
-// Limit of cached candidates of states that were left; a candidate takes about 1 kB.
-constexpr std::size_t kMostKept = 50'000;
+// Footprints of more nodes are not kept. They come from chains of thousands of pointwise operations, which
+// are cut into kernels again as a whole.
+constexpr std::size_t kLargestFootprint = 1'000;
+// About what a candidate takes besides its footprint: what its rule has bound.
+constexpr std::size_t kBytesOfCandidate = 1'000;
 
 // Inserts a node into a sorted list unless it is there.
 void insert(std::vector<NodeId>& nodes, NodeId node) {
@@ -42,9 +45,16 @@ void Workspace::grow() {
   if (watchers_.size() < size) watchers_.resize(size);
 }
 
-std::uint64_t Workspace::context_of(const std::vector<NodeId>& nodes) const {
+std::size_t FoundCandidates::bytes() const {
+  std::size_t sum = reads.capacity() * sizeof(NodeId);
+  for (const auto& candidate : list) sum += kBytesOfCandidate + candidate->footprint.capacity() * sizeof(NodeId);
+  return sum;
+}
+
+std::uint64_t Workspace::context_of(const Candidate& candidate) const {
+  if (candidate.is_wide) return steps_.empty() ? 0 : static_cast<std::uint64_t>(steps_.back().state);
   std::uint64_t h = 0;
-  for (const NodeId id : nodes) h = (h ^ versions_[index_of(id)]) * 0x9E3779B97F4A7C15ULL + (h >> 29U);
+  for (const NodeId id : candidate.footprint) h = (h ^ versions_[index_of(id)]) * 0x9E3779B97F4A7C15ULL + (h >> 29U);
   return h;
 }
 
@@ -109,9 +119,11 @@ void Workspace::find_out(Candidate& candidate) {
   std::erase_if(candidate.footprint, [&](NodeId id) { return index_of(id) >= mark.nodes; });
   std::sort(candidate.footprint.begin(), candidate.footprint.end());
   candidate.footprint.erase(std::unique(candidate.footprint.begin(), candidate.footprint.end()), candidate.footprint.end());
+  candidate.is_wide = candidate.footprint.size() > kLargestFootprint;
+  if (candidate.is_wide) candidate.footprint.clear();
   candidate.footprint.shrink_to_fit();
   candidate.costed = true;
-  candidate.context = context_of(candidate.footprint);
+  candidate.context = context_of(candidate);
   add_watchers(candidate);
 }
 
@@ -121,6 +133,7 @@ void Workspace::add_readers(NodeId root, const FoundCandidates& found) {
 }
 
 void Workspace::add_watchers(const Candidate& candidate) {
+  if (candidate.is_wide) insert(wide_, candidate.root);
   for (const NodeId id : candidate.footprint)
     if (index_of(id) < watchers_.size()) insert(watchers_[index_of(id)], candidate.root);
 }
@@ -141,6 +154,7 @@ std::vector<NodeId> Workspace::affected() const {
     const std::vector<NodeId>& watchers = watchers_[index_of(id)];
     roots.insert(roots.end(), watchers.begin(), watchers.end());
   }
+  roots.insert(roots.end(), wide_.begin(), wide_.end());
   std::sort(roots.begin(), roots.end());
   roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   std::erase_if(roots, [&](NodeId id) { return !graph_.contains(id); });
@@ -216,6 +230,7 @@ void Workspace::leave() {
     readers_[id].clear();
     watchers_[id].clear();
   }
+  std::erase_if(wide_, [&](NodeId id) { return index_of(id) >= step.graph.nodes; });
   graph_.undo(step.graph);
   cost_->undo(step.cost);
 }
@@ -225,24 +240,29 @@ void Workspace::forget() {
   std::ranges::fill(candidates_, nullptr);
   for (std::vector<NodeId>& readers : readers_) readers.clear();
   for (std::vector<NodeId>& watchers : watchers_) watchers.clear();
-  found_.clear();
-  kept_.clear();
-  kept_candidates_ = 0;
+  wide_.clear();
+  forget_left_states();
 }
 
 // Caches the candidates of a state that is left, for when it is entered again. Drops those of the states
 // left longest ago.
 void Workspace::keep(StateId state, Found found) {
-  std::size_t count = 0;
-  for (const auto& [root, found] : found) count += found->list.size();
+  std::size_t bytes = 0;
+  for (const auto& [root, found] : found) bytes += found->bytes();
   found_.insert_or_assign(static_cast<std::uint32_t>(state), std::move(found));
-  kept_.emplace_back(static_cast<std::uint32_t>(state), count);
-  kept_candidates_ += count;
-  while (kept_candidates_ > kMostKept && kept_.size() > 1) {
-    kept_candidates_ -= kept_.front().second;
+  kept_.emplace_back(static_cast<std::uint32_t>(state), bytes);
+  kept_bytes_ += bytes;
+  while (kept_bytes_ > limits_.kept_bytes && kept_.size() > 1) {
+    kept_bytes_ -= kept_.front().second;
     found_.erase(kept_.front().first);
     kept_.pop_front();
   }
+}
+
+void Workspace::forget_left_states() {
+  found_.clear();
+  kept_.clear();
+  kept_bytes_ = 0;
 }
 
 const Candidates& Workspace::candidates(NodeId root, bool& found) {

@@ -59,6 +59,7 @@ struct Candidate {
   std::int64_t bytes = 0;     // difference of the bytes of constants
   std::uint64_t context = 0;  // hash of the versions of the footprint's nodes
   std::vector<ir::NodeId> footprint;
+  bool is_wide = false;  // the footprint was too large to be kept: the effect holds for one state alone
 };
 using Candidates = std::vector<std::shared_ptr<Candidate>>;
 
@@ -66,6 +67,7 @@ using Candidates = std::vector<std::shared_ptr<Candidate>>;
 struct FoundCandidates {
   Candidates list;
   std::vector<ir::NodeId> reads;
+  std::size_t bytes() const;  // of memory, about
 };
 
 // One graph that goes from state to state, with cached candidates.
@@ -78,6 +80,8 @@ class Workspace {
   struct Limits {
     Admissible admissible;  // which new operations are allowed
     Excluded excluded;      // which rewrites are not allowed
+    // Bytes of memory for the candidates of states that were left.
+    std::uint64_t kept_bytes = 64U << 20U;
   };
 
   // `per_operation` is added to the time of a graph for each operation.
@@ -99,6 +103,8 @@ class Workspace {
   // Drops all that is cached, so that what follows depends on the graph alone. The graph must be the
   // original.
   void forget();
+  // Forgets the candidates of all states that were left.
+  void forget_left_states();
   // The replacements of the rewrites applied so far, one list per rewrite.
   std::vector<std::vector<ir::Replacement>> replaced() const;
   // The values of the original graph that rewrite `step` replaces, directly or because an earlier rewrite
@@ -116,7 +122,7 @@ class Workspace {
   // The rewrites at an operation of the graph. `found` is set to true if they had to be searched for.
   const Candidates& candidates(ir::NodeId root, bool& found);
   // True if the cached effect of the candidate holds for the current graph.
-  bool is_known(const Candidate& candidate) const { return candidate.costed && candidate.context == context_of(candidate.footprint); }
+  bool is_known(const Candidate& candidate) const { return candidate.costed && candidate.context == context_of(candidate); }
   // Computes the effect of the candidate on the current graph.
   void find_out(Candidate& candidate);
 
@@ -143,7 +149,7 @@ class Workspace {
   void keep(StateId state, Found found);
   void add_readers(ir::NodeId root, const FoundCandidates& found);
   void add_watchers(const Candidate& candidate);
-  std::uint64_t context_of(const std::vector<ir::NodeId>& nodes) const;
+  std::uint64_t context_of(const Candidate& candidate) const;
 
   ir::WorkGraph graph_;
   Rewriter& rewriter_;
@@ -156,8 +162,9 @@ class Workspace {
   std::vector<std::vector<ir::NodeId>> readers_;                    // by node: operations whose rewrites may depend on it, ascending
   std::vector<std::vector<ir::NodeId>> watchers_;                   // by node: operations with candidates that have it in their footprint
   std::unordered_map<std::uint32_t, Found> found_;                  // by state: candidates found there, for the most recently left states
-  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;  // states of found_ in the order they were left, with their candidate counts
-  std::size_t kept_candidates_ = 0;
+  std::deque<std::pair<std::uint32_t, std::size_t>> kept_;          // states of found_ in the order they were left, with their bytes
+  std::size_t kept_bytes_ = 0;
+  std::vector<ir::NodeId> wide_;  // operations with wide candidates, ascending; some may no longer have one
 };
 
 }  // namespace xflow::search

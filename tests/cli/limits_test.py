@@ -137,11 +137,20 @@ class Limits(LimitsTest):
         self.assertEqual("memory limit", report["search"]["stop_reason"])
         self.assertEqual("nothing cheaper was found before the search stopped (memory limit)", report["reason"])
 
+    def test_little_memory_for_the_search_is_no_error(self):
+        self.write("m.onnx", transposes())
+        for memory in ["1GiB", "1MiB", "1B"]:
+            self.optimize("m.onnx", "--search-memory", memory, "--report", "report.json")
+            report = json.loads((self.folder / "report.json").read_text())
+            self.assertIn(report["search"]["stop_reason"], ["no state left within alpha of the best", "no state left in the memory of the search"])
+            self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
+
     def test_refuses_other_words(self):
         self.write("m.onnx", transposes())
         for option, word, said in [
             ("--time-limit", "soon", "time limit 'soon' is not of the form 300s, 500ms or 5m"),
             ("--memory", "much", "memory 'much' is not of the form 4GiB or 500MiB"),
+            ("--search-memory", "much", "search memory 'much' is not of the form 1GiB or 200MiB"),
         ]:
             result = self.run_program("optimize", "m.onnx", "out.onnx", option, word)
             self.assertEqual((64, f"xflow: {said} (see 'xflow optimize --help')\n"), (result.returncode, result.stderr))
