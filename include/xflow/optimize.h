@@ -61,7 +61,7 @@ struct SearchOptions {
   // Bytes that all constants together may grow by: this fraction of the original's, or this number,
   // whichever is more. At least 0.
   double max_growth = 0.05;
-  std::uint64_t max_growth_bytes = 0;
+  std::uint64_t max_growth_bytes = 64U << 10U;
   // Memory in bytes for the states of the search and its cached rewrites. When they take more, the expensive
   // half of the states to expand is dropped; an own_strategy ends then. OptimizeOptions::max_memory bounds
   // the process as a whole.

@@ -27,7 +27,7 @@ struct OptimizeArguments {
   OptimizeFiles files;
   std::vector<std::string> shapes;
   std::string budget = "30s";
-  std::string max_growth = "5%";
+  std::string max_growth = "5%,64KiB";
   std::string measure_budget = "60s";
   std::string kernel_budget = "300s";
   std::string time_limit;
@@ -186,7 +186,7 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
            with_default(sub.add_option("--numbers", a.numerics, "allowed changes in floating point: exact, rounding, any"))
                ->check(CLI::IsMember({"exact", "rounding", "any"})),
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
-           with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or both")),
+           with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or the larger of both")),
            with_default(sub.add_option("--alpha", search.alpha, "drop graphs that cost more than ALPHA times the best")),
            with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition"))
                ->check(CLI::IsMember({"auto", "backtracking", "partition"})),
