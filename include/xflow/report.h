@@ -112,6 +112,7 @@ struct SearchReport {
   std::vector<RewriteStep> steps;
   std::vector<RuleCount> rules;       // rules that matched
   std::optional<GapReport> gap = {};  // of the main graph's first search
+  Seconds time{};                     // of the main graph's searches, without timing kernels
 };
 
 // The kernels whose times the search used.
@@ -173,6 +174,7 @@ struct RegionsReport {
   std::vector<std::string> sizes;
   std::vector<std::string> skipped_sizes;  // sizes without checks, with the reason
   std::vector<WithdrawnRewrite> withdrawn;
+  Seconds time{};  // of checking regions of the main graph
 };
 
 // The gate's verdict on a result (docs/cost.md, *The gate*).

@@ -80,6 +80,8 @@ void add_search(OptimizeReport& report, OptimizeReport round) {
   report.search.states += round.search.states;
   report.search.expanded += round.search.expanded;
   report.time += round.time;
+  report.search.time += round.search.time;
+  report.regions.time += round.regions.time;
   add_kernels(report.kernels, round.kernels);
   append(report.regions.withdrawn, std::move(round.regions.withdrawn));
   if (!round.improved) return;

@@ -72,6 +72,7 @@ struct Round {
   std::optional<RegionValidation> validation;
   std::optional<RemeasuredSearch> searching;
   search::Outcome outcome;
+  double counted_measuring = 0;          // seconds of timing kernels that are no time of the search
   const TracedSearch* traced = nullptr;  // what is applied instead of a search; null: nothing is replayed
 
   bool improved = false;
@@ -105,7 +106,9 @@ class Optimization {
     };
     // clang-format on
     for (auto stage = static_cast<std::size_t>(first);;) {
+      const double begin = limits_.seconds();
       const Result<Next> next = (this->*kStages[stage].run)();
+      count_time(kStages[stage].stage, limits_.seconds() - begin);
       const bool keeps_earlier = rounds_ > 1 && context_.replay == nullptr;
       if (!next && keeps_earlier) return limits_.check();  // keep the result of the round before
       if (!next) return fail(next.error());
@@ -119,6 +122,16 @@ class Optimization {
   Finished finished() { return std::move(best_); }
 
  private:
+  // Adds the time of a stage to the report. That of timing kernels is in KernelReport::time.
+  void count_time(Stage stage, double seconds) {
+    Round& r = *round_;
+    if (stage == Stage::validate) r.report.regions.time += Seconds(seconds);
+    if (stage != Stage::search && stage != Stage::remeasure) return;
+    const double measured = r.cost_model ? r.cost_model->statistics().measured_seconds : 0;
+    r.report.search.time += Seconds(std::max(seconds - (measured - r.counted_measuring), 0.0));
+    r.counted_measuring = measured;
+  }
+
   // --- load -----------------------------------------------------------------------------------------------------------------------
 
   Result<Next> load() {
@@ -237,6 +250,7 @@ class Optimization {
   void begin_search() {
     Round& r = *round_;
     r.stop.emplace(r.costs->device(), limits_, r.problem->limits);
+    r.counted_measuring = 0;
     r.cost_model.emplace(r.problem->arena, r.costs->device(), *r.costs->database, r.sizes.valuation());
     r.cost_model->on_measure([this](const std::string&) {
       if (++round_->measured % 4 == 0) tell(Phase::measuring);

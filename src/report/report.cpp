@@ -255,6 +255,15 @@ std::string result_text(const OptimizeReport& report) {
   return report.clean_ups.written && report.search.steps.empty() ? "a smaller model" : "a cheaper model";
 }
 
+// "29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s, runs 4.1 s". The rest is reading, proving and writing.
+std::string time_line(const OptimizeReport& report) {
+  std::string text = fmt::format("{:.1f} s", report.time.count());
+  if (report.replayed) return text;
+  text += fmt::format(": search {:.1f} s, kernels {:.1f} s, checks {:.1f} s", report.search.time.count(), report.kernels.time.count(),
+                      report.regions.time.count());
+  return report.gate.run ? text + fmt::format(", runs {:.1f} s", report.gate.time.count()) : text;
+}
+
 double ratio(const PredictedTimes& times) { return times.before > Nanoseconds(0) ? times.after / times.before : 1; }
 
 }  // namespace
@@ -294,7 +303,7 @@ std::string OptimizeReport::to_text() const {
   if (clean_ups.nodes_before > 0) line("clean-ups", text_of(clean_ups));
   if (clean_ups.nodes_before == 0 && !clean_ups.reason.empty()) line("clean-ups", clean_ups.reason);
   line("result", result_text(*this));
-  line("time", fmt::format("{:.1f} s", time.count()));
+  line("time", time_line(*this));
   return text;
 }
 
@@ -314,6 +323,7 @@ std::string OptimizeReport::to_json() const {
   json["contradictions"] = sizes.contradictions;
   json["predicted_nanoseconds"] = {{"before", predicted.before.count()}, {"after", predicted.after.count()}};
   json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", stop_text(search)}};
+  json["search"]["seconds"] = search.time.count();
   if (search.gap) json["search"]["gap"] = json_of(*search.gap, improved ? predicted.after : predicted.before);
   json["kernels"] = {{"measured", kernels.measured},
                      {"known", kernels.known},
@@ -353,6 +363,7 @@ std::string OptimizeReport::to_json() const {
   json["withdrawn"] = nlohmann::ordered_json::array();
   for (const WithdrawnRewrite& rewrite : regions.withdrawn)
     json["withdrawn"].push_back({{"rule", rewrite.rule}, {"where", rewrite.where}, {"value", rewrite.value}, {"message", rewrite.message}});
+  json["check_seconds"] = regions.time.count();
   json["checked_sizes"] = regions.sizes;
   json["skipped_sizes"] = regions.skipped_sizes;
   json["end_to_end"] = json_of(gate);
