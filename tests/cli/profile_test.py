@@ -6,8 +6,12 @@ import re
 import shlex
 import sys
 
+import numpy
+import onnx
+from onnx import helper, numpy_helper
+
 import program
-from program import ProgramTest, network, transposes
+from program import ProgramTest, float_info, model_of, network, transposes
 
 RUNNER = ""
 HEAD = "xflow profile 1\ndevice npu\nmodel NPU 7\nlibrary vendor 2.1\nthreads 1\n"
@@ -165,6 +169,27 @@ class Profiles(ProgramTest):
             self.assertIn("\ngap         ", results[0][0])
             self.assertEqual(results[0], results[1])
             self.assertEqual(results[0], results[2])
+
+    def test_with_group_channels_merge_groups_until_they_fill_a_tile(self):
+        weight = numpy.random.default_rng(0).normal(0, 0.1, (64, 4, 3, 3)).astype(numpy.float32)
+        node = helper.make_node("Conv", ["x", "w"], ["y"], group=16, pads=[1, 1, 1, 1])
+        image = [1, 64, 128, 128]
+        self.write("m.onnx", model_of([node], [float_info("x", image)], [float_info("y", image)], [numpy_helper.from_array(weight, "w")]))
+        options = ["--max-growth", "1000%"]
+        self.write("npu.xprof", ROOFLINE)
+        _, report = self.report_of("m.onnx", "--device", "profile:npu.xprof", *options)
+        self.assertFalse(report["improved"])
+        self.write("tiles.xprof", ROOFLINE + "roofline group_channels 16\n")
+        _, report = self.report_of("m.onnx", "--device", "profile:tiles.xprof", *options)
+        self.assertTrue(report["improved"])
+        self.assertEqual(["convolution-with-half-the-groups"] * 2, [step["rule"] for step in report["steps"]])
+        result = onnx.load(self.folder / "out.onnx")
+        self.assertEqual([4], [attribute.i for attribute in result.graph.node[0].attribute if attribute.name == "group"])
+        # 4 of 16 channels reach a 16th of the peak.
+        operations = 2 * 64 * 128 * 128 * 9 * 4
+        times = report["predicted_nanoseconds"]
+        self.assertAlmostEqual(5000 + operations / 1e13 * 16 * 1e9, times["before"], delta=1)
+        self.assertAlmostEqual(5000 + 4 * operations / 1e13 * 1e9, times["after"], delta=1)
 
     def test_that_cannot_be_read_stop_a_search(self):
         self.write("m.onnx", transposes())

@@ -47,6 +47,7 @@ TEST(Profile, IsReadAsItIsWritten) {
   const std::string text =
       std::string(kHead) +
       "roofline launch 5000\nroofline bandwidth 400000000000\nroofline peak float32 10000000000000\nroofline peak float16 1e+20\n"
+      "roofline group_channels 32\n"
       "kernel any channels_last blocked8 812.5 12.25 45 0.02 3 convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> "
       "float32[1,4,6,6] groups=[1] | clip{0,6} | add(float32[1,4,1,1])\n" +
       kernel_line(400, matmul(1, 2, 3)) + "refused plain sort(float32[4]) -> float32[4]\tcannot run it here: no kernel\n";
@@ -86,9 +87,14 @@ TEST(Profile, SaysWhereItIsMalformed) {
             "npu.xprof:8: a second line for this kernel in layout plain");
   EXPECT_EQ(error_of_lines("refused plain sort(float32[4]) -> float32[4]\n"),
             "npu.xprof:7: expected the kernel, a tab, and the reason why it was refused");
-  EXPECT_EQ(error_of_lines("roofline speed 3\n"), "npu.xprof:7: expected launch, bandwidth or peak, found 'speed'");
+  EXPECT_EQ(error_of_lines("roofline speed 3\n"), "npu.xprof:7: expected launch, bandwidth, peak or group_channels, found 'speed'");
   EXPECT_EQ(error_of_lines("roofline bandwidth 0\n"), "npu.xprof:7: expected bytes a second, more than 0, found '0'");
   EXPECT_EQ(error_of_lines("roofline peak float31 1\n"), "npu.xprof:7: expected a data type, found 'float31'");
+  EXPECT_EQ(error_of_lines("roofline group_channels 0\n"), "npu.xprof:7: expected a number of channels, 1 or more, found '0'");
+  EXPECT_EQ(error_of_lines("roofline group_channels 1.5\n"), "npu.xprof:7: expected a number of channels, 1 or more, found '1.5'");
+  EXPECT_EQ(error_of_lines("roofline group_channels 8\nroofline group_channels 8\n"), "npu.xprof:8: a second 'roofline group_channels'");
+  EXPECT_EQ(error_of_lines("roofline group_channels 8\n"),
+            "npu.xprof: the profile has lines 'roofline', but none of them says the bandwidth");
   EXPECT_EQ(error_of_lines("roofline launch 3 ns\n"), "npu.xprof:7: expected the end of the line, found 'ns'");
   EXPECT_EQ(error_of_lines("roofline launch 3\n"), "npu.xprof: the profile has lines 'roofline', but none of them says the bandwidth");
   EXPECT_EQ(read_profile("/nowhere/p").error().text(), "/nowhere/p: cannot read the profile");
@@ -135,6 +141,26 @@ TEST(Profile, OfOneDeviceAreMergedAndTheMeasurementWithLessInterferenceStays) {
   Profile other = b;
   other.device.library = "vendor 2.2";
   EXPECT_EQ(merge(a, other).error().text(), "the profiles are of different devices: library 'vendor 2.1' and 'vendor 2.2'");
+}
+
+TEST(Profile, OfOneDeviceAreMergedWithTheirRooflines) {
+  const std::string roofline = "roofline launch 5\nroofline bandwidth 1e9\n";
+  Profile a = read_lines(kernel_line(1, matmul(1, 2, 3))).value();
+  const Profile grouped = read_lines(roofline + "roofline group_channels 32\n").value();
+  EXPECT_EQ(merge(a, grouped).value(), 0U);
+  EXPECT_EQ(a.roofline, grouped.roofline);
+  EXPECT_EQ(merge(a, read_lines("").value()).value(), 0U);
+  EXPECT_EQ(a.roofline.group_channels, 32);
+  EXPECT_EQ(merge(a, read_lines(roofline).value()).error().text(), "the profiles have different rooflines");
+}
+
+TEST(Profile, DescribesItsRoofline) {
+  const std::string lines = "roofline launch 5000\nroofline bandwidth 4e11\nroofline peak float32 1e13\n";
+  const std::string head =
+      "profile     npu: NPU 7, 1 thread, vendor 2.1, its own\nroofline    5 us to launch, 400 GB/s, float32 1e+04 Gop/s";
+  const std::string kernels = "\nkernels     0 with times, 0 refused\n";
+  EXPECT_EQ(describe(read_lines(lines).value()), head + kernels);
+  EXPECT_EQ(describe(read_lines(lines + "roofline group_channels 32\n").value()), head + ", peak from 32 channels in a group" + kernels);
 }
 
 TEST(Profile, IsPruned) {
@@ -270,6 +296,45 @@ TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {
   EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.count(), 0);
   EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), ops::made_step("relu")));
   EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), ops::made_step("relu")));
+}
+
+// Convolutions of 64 channels of 16x16 with 3x3 windows, whose operations take longer than their bytes.
+std::string grouped_convolution(int groups, int outputs = 64) {
+  return fmt::format("convolution(float32[1,64,18,18], const float32[{0},{1},3,3]) -> float32[1,{0},16,16] groups=[{2}]", outputs,
+                     64 / groups, groups);
+}
+
+TEST(ProfileDevice, OfARooflineWithGroupChannelsPricesTheTilesThatGroupsFill) {
+  const std::string lines = "roofline launch 0\nroofline bandwidth 1e15\nroofline peak float32 1e12\n";
+  ProfileDevice plain(read_lines(lines).value());
+  ProfileDevice tiles(read_lines(lines + "roofline group_channels 16\n").value());
+  const auto time = [](ProfileDevice& device, const std::string& kernel) {
+    return device.measure(spec_of(kernel), Layout::plain)->median.count();
+  };
+  const auto operations = [](int groups, int outputs = 64) { return 2.0 * outputs * 256 * 9 * 64 / groups; };
+  // 16 or more channels in a group fill tiles; with 8 a quarter of each tile, with 2 a 64th.
+  for (const auto& [groups, share] : {std::pair(1, 1.0), {2, 1.0}, {4, 1.0}, {8, 0.25}, {32, 1.0 / 64}}) {
+    EXPECT_DOUBLE_EQ(time(plain, grouped_convolution(groups)), operations(groups) / 1000);
+    EXPECT_DOUBLE_EQ(time(tiles, grouped_convolution(groups)), operations(groups) / 1000 / share) << groups;
+  }
+  // 16 input and 8 output channels in a group.
+  EXPECT_DOUBLE_EQ(time(tiles, grouped_convolution(4, 32)), operations(4, 32) / 1000 / 0.5);
+  // Depthwise convolutions stream their operands.
+  EXPECT_DOUBLE_EQ(time(tiles, grouped_convolution(64)), time(plain, grouped_convolution(64)));
+  EXPECT_DOUBLE_EQ(time(tiles, grouped_convolution(64, 128)), time(plain, grouped_convolution(64, 128)));
+  // Operators that run in the launch have the whole peak.
+  EXPECT_DOUBLE_EQ(time(tiles, grouped_convolution(8) + " | relu"), time(tiles, grouped_convolution(8)) + 64 * 256 / 1000.0);
+  // The groups of a transposed convolution are those of its inputs: weights are [inputs, outputs / groups, kernel...].
+  const std::string transposed = "transposed_convolution(float32[1,64,16,16], const float32[64,4,3,3]) -> float32[1,32,18,18] groups=[8]";
+  EXPECT_DOUBLE_EQ(time(tiles, transposed), time(plain, transposed) / (0.5 * 0.25));
+}
+
+TEST(ProfileDevice, OfARooflineWithGroupChannelsStillHasTheBandwidthAsBound) {
+  const std::string lines = "roofline launch 0\nroofline bandwidth 1e9\nroofline peak float32 1e12\n";
+  ProfileDevice plain(read_lines(lines).value());
+  ProfileDevice tiles(read_lines(lines + "roofline group_channels 16\n").value());
+  const ops::KernelSpec kernel = spec_of(grouped_convolution(8));
+  EXPECT_DOUBLE_EQ(tiles.measure(kernel, Layout::plain)->median.count(), plain.measure(kernel, Layout::plain)->median.count());
 }
 
 TEST(ProfileDevice, WithoutAModelSaysWhatIsMissing) {

@@ -56,6 +56,15 @@ Features features_of(const ops::KernelSpec& spec) {
   return features;
 }
 
+std::optional<GroupChannels> group_channels_of(const ops::KernelSpec& spec) {
+  const auto* groups = spec.find("groups");
+  if (!spec.is(ops::KernelFamily::convolution) || groups == nullptr || groups->empty() || groups->front() <= 1) return std::nullopt;
+  if (spec.operands.size() < 2 || spec.operands[1].dims.size() < 2) return std::nullopt;
+  const auto all = static_cast<double>(spec.operands[1].dims[0]) / static_cast<double>(groups->front());
+  const auto each = static_cast<double>(spec.operands[1].dims[1]);
+  return spec.is(ops::Op::Conv) ? GroupChannels{each, all} : GroupChannels{all, each};
+}
+
 bool has_plausible_sizes(const ops::KernelSpec& spec) {
   constexpr double kMostBytes = 1e18;
   const auto all_natural = [](const std::vector<ops::TensorSpec>& tensors) {

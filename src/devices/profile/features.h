@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <optional>
 #include <string>
 
 #include "src/ops/kernel_spec.h"
@@ -17,6 +18,14 @@ struct Features {
   std::array<double, 4> list() const { return {launches, products, bytes, elementwise}; }
 };
 Features features_of(const ops::KernelSpec& spec);
+
+// The channels of one group of a convolution or a transposed convolution.
+struct GroupChannels {
+  double inputs = 0;
+  double outputs = 0;
+};
+// nullopt for other kernels, and for a convolution of one group.
+std::optional<GroupChannels> group_channels_of(const ops::KernelSpec& spec);
 
 // Whether no size is negative and all tensors together have less than 10^18 bytes.
 bool has_plausible_sizes(const ops::KernelSpec& spec);

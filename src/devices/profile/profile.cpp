@@ -94,8 +94,9 @@ class Reader {
     if (number == 0) return fail(ErrorCode::syntax, "expected 'xflow profile 1', found nothing", place(1));
     for (const std::string_view name : {"device", "model", "library", "threads"})
       if (!seen_.contains(name)) return fail(ErrorCode::syntax, fmt::format("the profile has no line '{}'", name), file_);
-    const bool peaks = !profile_.roofline.peak.empty() || profile_.roofline.launch.count() > 0;
-    if (peaks && !profile_.roofline.given())
+    const Roofline& roofline = profile_.roofline;
+    const bool partly = !roofline.peak.empty() || roofline.launch.count() > 0 || roofline.group_channels > 0;
+    if (partly && !roofline.given())
       return fail(ErrorCode::syntax, "the profile has lines 'roofline', but none of them says the bandwidth", file_);
     return std::move(profile_);
   }
@@ -146,6 +147,7 @@ class Reader {
   }
 
   // roofline launch NANOSECONDS | roofline bandwidth BYTES | roofline peak TYPE OPERATIONS
+  // | roofline group_channels CHANNELS
   Result<void> roofline(Line line) {
     const std::string_view what = line.word();
     if (what == "launch") {
@@ -160,8 +162,11 @@ class Reader {
       if (!type) return line.wrong(fmt::format("expected a data type, found '{}'", name));
       XFLOW_TRY(const double peak, line.number<double>("operations a second, more than 0", 1e-300));
       if (!profile_.roofline.peak.emplace(*type, peak).second) return line.wrong(fmt::format("a second peak of {}", name));
+    } else if (what == "group_channels") {
+      XFLOW_CHECK(once(line, "roofline group_channels"));
+      XFLOW_TRY(profile_.roofline.group_channels, line.number<int>("a number of channels, 1 or more", 1));
     } else {
-      return line.wrong(fmt::format("expected launch, bandwidth or peak, found '{}'", what));
+      return line.wrong(fmt::format("expected launch, bandwidth, peak or group_channels, found '{}'", what));
     }
     return line.end();
   }
@@ -233,6 +238,7 @@ std::string to_text(const Profile& profile) {
   if (profile.roofline.given()) {
     text += fmt::format("roofline launch {}\nroofline bandwidth {}\n", profile.roofline.launch.count(), profile.roofline.bandwidth);
     for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format("roofline peak {} {}\n", ir::name(type), peak);
+    if (profile.roofline.group_channels > 0) text += fmt::format("roofline group_channels {}\n", profile.roofline.group_channels);
   }
   for (const auto& [key, entry] : profile.kernels) {
     if (!entry.ran) {

@@ -21,6 +21,10 @@ struct Roofline {
   Nanoseconds launch{};                 // overhead of a kernel launch
   double bandwidth = 0;                 // bytes per second
   std::map<ir::DataType, double> peak;  // operations per second
+  // Channels of a group with which a convolution of several groups reaches the peak; 0 if groups do not
+  // matter. Groups of i input and o output channels reach min(1, i / group_channels) ·
+  // min(1, o / group_channels) of it.
+  int group_channels = 0;
   bool given() const { return bandwidth > 0; }
   friend bool operator==(const Roofline&, const Roofline&) = default;
 };

@@ -142,11 +142,21 @@ Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) co
               fmt::format("cannot run {} here: the profile has too few kernels for a model, and no roofline", ops::to_string(spec)));
 }
 
+// The share of the peak that a convolution reaches. A device multiplies tiles of group_channels input by
+// group_channels output channels, and a small group fills only a part of a tile. Devices do not run
+// depthwise convolutions (one input channel in a group) as products of matrices.
+double ProfileDevice::share_of_peak(const ops::KernelSpec& spec) const {
+  const auto channels = group_channels_of(spec);
+  if (profile_.roofline.group_channels == 0 || !channels || channels->inputs <= 1) return 1;
+  const double full = profile_.roofline.group_channels;
+  return std::min(1.0, channels->inputs / full) * std::min(1.0, std::max(1.0, channels->outputs) / full);
+}
+
 // launch + max(operations / peak, bytes / bandwidth) (Williams, Waterman, Patterson 2009).
 Result<Nanoseconds> ProfileDevice::roofline_time(const ops::KernelSpec& spec) const {
   constexpr double kNanoseconds = 1e9;
   const Features features = features_of(spec);
-  const double operations = features.products + features.elementwise;
+  const double operations = features.products / share_of_peak(spec) + features.elementwise;
   double seconds = features.bytes / profile_.roofline.bandwidth;
   if (operations > 0) {
     const auto peak = profile_.roofline.peak.find(type_of(spec));

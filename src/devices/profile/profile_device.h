@@ -43,6 +43,7 @@ class ProfileDevice final : public Device {
   };
   void learn(const ops::KernelSpec& spec, Layout layout, const KernelCost& cost);
   Result<Nanoseconds> modelled_time(const ops::KernelSpec& spec) const;
+  double share_of_peak(const ops::KernelSpec& spec) const;
   Result<Nanoseconds> roofline_time(const ops::KernelSpec& spec) const;
 
   Profile profile_;

@@ -18,6 +18,7 @@ std::string head(const Profile& profile) {
   if (!profile.roofline.given()) return text;
   text += fmt::format("roofline    {} to launch, {:.4g} GB/s", to_string(profile.roofline.launch), profile.roofline.bandwidth / 1e9);
   for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format(", {} {:.4g} Gop/s", ir::name(type), peak / 1e9);
+  if (profile.roofline.group_channels > 0) text += fmt::format(", peak from {} channels in a group", profile.roofline.group_channels);
   return text + "\n";
 }
 
