@@ -70,7 +70,7 @@ class XFLOW_API Profile {
   std::size_t kernels() const;
   // The content of a profile file.
   std::string text() const;
-  // A description for people: device, roofline, kernels of each class.
+  // A description for people: device, views, roofline, kernels of each class.
   std::string describe() const;
   // How well a model that is fitted on four fifths of the kernels predicts the rest.
   std::string describe_check() const;
@@ -78,8 +78,8 @@ class XFLOW_API Profile {
   Result<void> write(const std::string& path) const;
 
   // Adds the kernels of `other` and returns how many are new or better. If both have a kernel, the
-  // measurement with less interference stays. Errors: invalid_argument for profiles of different devices or
-  // rooflines.
+  // measurement with less interference stays. Errors: invalid_argument for profiles of different devices,
+  // rooflines or views.
   Result<std::size_t> merge(const Profile& other);
 
   struct Prune {

@@ -43,7 +43,8 @@ struct CoveredRegion {
 // operands include constants.
 struct CoveredLaunch {
   // With operands in the order of the measured kernel. The kernel "reorder" changes the layout of a value.
-  // "none" launches nothing: the node only reshapes its operand, or its result depends on sizes alone.
+  // "none" launches nothing: the results are views of the operand (a reshape, or a split as in
+  // view_support.h), or depend on sizes alone.
   ops::KernelSpec spec;
   Layout operand_layout = Layout::plain;
   Layout result_layout = Layout::plain;

@@ -144,6 +144,10 @@ IncrementalCover::Price IncrementalCover::price_of(const Region& region) {
     }
     return price;
   }
+  if (shape.view && same_bytes(shape.spec.operands[0], read(node.operands[0].node).layout, Layout::plain)) {
+    price.wants.emplace_back(node.operands[0], Layout::plain);
+    return price;
+  }
   FusedChain& kernel = *region.kernel;
   const std::vector<ValueId>& values = region.operands;
   Layout layout = kernel.chooses ? Layout::any : Layout::plain;
@@ -291,9 +295,10 @@ CoveredLaunch IncrementalCover::launch_of(const Region& region, const Price& pri
   launch.operand_layout = price.operands;
   launch.result_layout = price.results;
   for (std::uint32_t k = 0; k < arena_.node(exit).outputs.size(); ++k) launch.results.push_back({exit, k});
-  if (region.kernel == nullptr) {
+  if (price.cost == nullptr) {  // a view, or a value of sizes alone
     const Record& record = *infos_[index_of(exit)].record;
     launch.spec = record.shape->spec;
+    launch.spec.family = ops::KernelFamily::none;
     launch.operands = record.operands;
     const bool constant = launch.operands.empty() || arena_.is_constant(launch.operands[0]);
     const Layout layout = price.wants.empty() && !constant ? infos_[index_of(launch.operands[0].node)].layout : Layout::plain;

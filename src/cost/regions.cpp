@@ -161,6 +161,8 @@ std::unique_ptr<NodeShape> Regions::make_shape(const ir::Arena& arena, NodeId id
     shape->step = shape->spec.function;
     shape->reals = step_reals(node);
     shape->commutative = ops::get(node.op).signature.commutative;
+  } else {
+    shape->view = costs_.device().views().covers(shape->spec);
   }
   return shape;
 }

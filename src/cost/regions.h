@@ -43,6 +43,7 @@ struct NodeShape {
   ops::StepFunction step;     // of a pointwise kernel: its function as a post-operation
   std::vector<double> reals;  // of a pointwise kernel, in the order of the signature
   bool commutative = false;
+  bool view = false;  // of a single kernel: its results are views of its operand where that is row-major
 };
 
 // The kernel of a node, and the composite that ends at it.

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/kernels/view_support.h"
 #include "src/ops/kernel_spec.h"
 
 namespace xflow::cost {
@@ -91,6 +92,10 @@ class Device {
   // Whether the library can apply `post` within the launch of `base`, after the post-operations that `base`
   // already has. Fusing is not necessarily faster.
   virtual bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const = 0;
+
+  // Splits and slices that cost nothing, because the runtime makes their results views of the operand. Such
+  // a kernel is not measured where its operand is row-major.
+  virtual ViewSupport views() const { return {}; }
 
   // Whether attention (a softmax between two products) is one kernel on this device (see Composite). Kernel
   // covers contain attention only on such devices.

@@ -85,6 +85,12 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
   return {};
 }
 
+cost::profile::Profile profile_of(DeviceCosts& costs) {
+  cost::profile::Profile profile = cost::profile::profile_of(*costs.database, costs.device().info());
+  profile.views = costs.device().views();
+  return profile;
+}
+
 }  // namespace
 
 Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
@@ -104,7 +110,7 @@ Result<cost::profile::Profile> export_profile(const OptimizeOptions& options) {
     XFLOW_CHECK(open_here(options, *here, [] { return std::numeric_limits<std::size_t>::max(); }));
     if (here->database->size() > fullest->database->size()) fullest = std::move(here);
   }
-  return cost::profile::profile_of(*fullest->database, fullest->device().info());
+  return profile_of(*fullest);
 }
 
 Result<cost::profile::Profile> record_profile(std::span<const std::string> models, const OptimizeOptions& options,
@@ -148,7 +154,7 @@ Result<cost::profile::Profile> record_profile(std::span<const std::string> model
   XFLOW_CHECK(limits.check());
   if (is_cancelled() && here->database->size() == 0) return fail(ErrorCode::limit, "cancelled");
   if (recorded == 0 && !is_cancelled()) return fail(ErrorCode::unreadable, "no model whose kernels could be timed");
-  return cost::profile::profile_of(*here->database, here->device().info());
+  return profile_of(*here);
 }
 
 }  // namespace xflow::api

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/kernels/node_launch.h"
+#include "src/kernels/view_support.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
 
@@ -48,9 +49,10 @@ class Planner {
     return id;
   }
 
-  BufferId add_view(ops::TensorSpec tensor, Layout layout, ValueId value, BufferId of) {
+  BufferId add_view(ops::TensorSpec tensor, Layout layout, ValueId value, BufferId of, std::size_t offset = 0) {
     const BufferId id = add_buffer(std::move(tensor), layout, Buffer::Kind::value, value);
     plan_.buffer(id).memory = plan_.memory_of(of);
+    plan_.buffer(id).offset = plan_.buffer(of).offset + offset;
     return id;
   }
 
@@ -108,6 +110,12 @@ class Planner {
 
   // Adds a node that costs nothing: a view of its operand, or a value that depends on sizes alone.
   void add_free(const CoveredLaunch& launch) {
+    if (const auto offsets = view_offsets(launch.spec)) {
+      const BufferId whole = operand(launch.operands[0], launch.spec.operands[0], Layout::plain);
+      for (std::size_t k = 0; k < offsets->size(); ++k)
+        add_view(launch.spec.results[k], Layout::plain, launch.results[k], whole, (*offsets)[k]);
+      return;
+    }
     const ops::TensorSpec& result = launch.spec.results[0];
     const bool view = is_view(ops::get(arena_.node(launch.results[0]).op).op) && !arena_.is_constant(launch.operands[0]);
     if (view) {
@@ -202,6 +210,7 @@ bool run_alike(const Plan& a, const Plan& b) {
   const auto same_memory = [&](BufferId x, BufferId y) {
     const BufferId from = a.memory_of(x);
     const BufferId to = b.memory_of(y);
+    if (a.buffer(x).offset != b.buffer(y).offset) return false;
     return partners.try_emplace(from, to).first->second == to && back.try_emplace(to, from).first->second == from;
   };
   for (std::size_t k = 0; k < a.launches.size(); ++k) {
@@ -234,9 +243,13 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand) {
   own.in_place = operand;
   const BufferId from = plan.memory_of(own.results[0]);
   const BufferId to = plan.memory_of(*own.operands[operand]);
+  const std::size_t offset = plan.buffer(*own.operands[operand]).offset;
   // Views of the result move with it.
-  for (Buffer& buffer : plan.buffers)
-    if (buffer.memory == from) buffer.memory = to;
+  for (Buffer& buffer : plan.buffers) {
+    if (buffer.memory != from) continue;
+    buffer.memory = to;
+    buffer.offset += offset;
+  }
 }
 
 Placement place(const Plan& plan, std::size_t slack, std::size_t alignment) {
@@ -247,13 +260,14 @@ Placement place(const Plan& plan, std::size_t slack, std::size_t alignment) {
     const auto memory = static_cast<std::size_t>(plan.buffers[k].memory);
     const Span& span = spans[memory];
     Lifetime& life = lifetimes[memory];
-    life.bytes = std::max(life.bytes, bytes_of(plan.buffers[k].tensor, plan.buffers[k].layout) + slack);
+    life.bytes = std::max(life.bytes, plan.buffers[k].offset + bytes_of(plan.buffers[k].tensor, plan.buffers[k].layout) + slack);
     life.first = span.kept ? 0 : span.first;
     life.last = span.kept || span.read ? end : span.last;
   }
   Placement placement = place(lifetimes, alignment);
   for (std::size_t k = 0; k < plan.buffers.size(); ++k)
-    placement.offsets[k] = placement.offsets[static_cast<std::size_t>(plan.buffers[k].memory)];
+    if (plan.buffers[k].memory != static_cast<BufferId>(k))
+      placement.offsets[k] = placement.offsets[static_cast<std::size_t>(plan.buffers[k].memory)] + plan.buffers[k].offset;
   return placement;
 }
 

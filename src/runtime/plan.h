@@ -51,7 +51,8 @@ struct Buffer {
   Layout layout = Layout::plain;
   Kind kind = Kind::value;
   ir::ValueId value;
-  BufferId memory{};  // the buffer that owns its memory: itself, or the buffer that it is a view of
+  BufferId memory{};       // the buffer that owns its memory: itself, or the buffer that it is a view of
+  std::size_t offset = 0;  // in that memory, in bytes
 };
 
 // A kernel with its buffers.
@@ -92,9 +93,10 @@ struct Plan {
   double share_not_run() const { return nodes == 0 ? 0 : 1 - static_cast<double>(nodes_run) / static_cast<double>(nodes); }
 };
 
-// The plan of a kernel cover. Reshapes and layout conversions that change no byte become views. If a kernel
-// reads a value that is not computed, because its node is opaque or has no kernel on this device, the value
-// gets a buffer of kind seeded. `sizes` must be those of the cover.
+// The plan of a kernel cover. Reshapes, layout conversions that change no byte, and the splits and slices
+// that the cover launches as "none" become views. If a kernel reads a value that is not computed, because
+// its node is opaque or has no kernel on this device, the value gets a buffer of kind seeded. `sizes` must
+// be those of the cover.
 Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector<CoveredLaunch>& cover,
                const ir::Symbols::Valuation& sizes);
 
@@ -102,8 +104,8 @@ Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector
 // launches. Then both take the same time, whatever they compute.
 bool run_alike(const Plan& a, const Plan& b);
 
-// Whether the launch may write result 0 over the operand: no later launch reads that memory, and no other
-// operand is in it.
+// Whether the launch may write result 0 over the operand: no later launch reads that memory or a part of
+// it, and no other operand is in it.
 bool dies_at(const Plan& plan, std::size_t launch, std::size_t operand);
 // Places result 0 of the launch in the memory of the operand. Requires dies_at, equal sizes, and no earlier
 // in_place of this launch.

@@ -35,6 +35,7 @@ class ScatteredDevice final : public Device {
                ? scatter(ops::kernel_name(base) + ops::step_name(post), base.post.size()) % 4 != 0
                : false;
   }
+  ViewSupport views() const override { return {{ops::Op::Slice, ops::Op::Split}, 1}; }
   bool has_attention(const ops::KernelSpec& spec) const override { return scatter(ops::to_string(spec), 1) % 4 != 0; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override {
     if (spec.is(ops::KernelFamily::attention)) ++attentions;
@@ -85,7 +86,7 @@ class IncrementalCoverTest : public ::testing::Test {
   ValueId random_operation(ir::Arena& in, const std::vector<ValueId>& values) {
     const ValueId x = values[random() % values.size()];
     const ValueId y = values[random() % values.size()];
-    switch (random() % 16) {
+    switch (random() % (with_parts ? 18 : 16)) {
       case 0:
       case 1: {
         ir::Attributes attributes;
@@ -121,6 +122,18 @@ class IncrementalCoverTest : public ::testing::Test {
         return op(in, "mul", {x, y});
       case 11:
         return op(in, "identity", {x});
+      case 16: {  // parts of channels, which are contiguous, and of columns, which are not
+        const std::int64_t axis = random() % 3 == 0 ? 3 : 1;
+        const std::vector<std::int64_t> sizes = axis == 1 ? std::vector<std::int64_t>{3, 5} : std::vector<std::int64_t>{2, 4};
+        const ValueId parts = op(in, "split", {x}, {{"axis", ir::Poly(axis)}, {"sizes", ir::polys(sizes)}});
+        return op(in, "concat", {{parts.node, 1}, {parts.node, 0}}, {{"axis", ir::Poly(axis)}});
+      }
+      case 17: {
+        const ir::Attributes slice{{"starts", ir::polys(std::vector<std::int64_t>{0, 3, 0, 0})},
+                                   {"sizes", ir::polys(std::vector<std::int64_t>{1, 1, 6, 6})},
+                                   {"steps", ir::polys(std::vector<std::int64_t>{1, 1, 1, 1})}};
+        return op(in, "add", {y, op(in, "slice", {x}, slice)});
+      }
       case 12:
       case 13:
         return random_attention(in, x, y, values[random() % values.size()], values[random() % values.size()]);
@@ -145,7 +158,7 @@ class IncrementalCoverTest : public ::testing::Test {
   static std::vector<ValueId> values_of(const WorkGraph& work) {
     std::vector<ValueId> values;
     for (const NodeId id : work.order())
-      if (work.arena().type({id, 0}).shape.size() == 4 && work.arena().type({id, 0}).shape[3] == ir::Poly(6)) values.push_back({id, 0});
+      if (work.arena().type({id, 0}).shape == ir::polys(std::vector<std::int64_t>{1, 8, 6, 6})) values.push_back({id, 0});
     return values;
   }
 
@@ -168,6 +181,7 @@ class IncrementalCoverTest : public ::testing::Test {
   ScatteredDevice device;
   Database database = Database::open("", device.info());
   CostModel model{arena, device, database, [](ir::SymbolId) { return std::nullopt; }};
+  bool with_parts = false;  // operations also split and slice
   std::mt19937 generator_{7};
 };
 
@@ -216,6 +230,40 @@ TEST_F(IncrementalCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
   }
   EXPECT_GT(changes, 600);
   EXPECT_GT(device.attentions, 3) << "different ones";
+}
+
+TEST_F(IncrementalCoverTest, ViewsComeAndGoWithTheLayoutsOfTheirOperands) {
+  with_parts = true;
+  int changes = 0;
+  int views = 0;  // in all covers
+  for (int round = 0; round < 40; ++round) {
+    WorkGraph work(arena, random_graph(10 + static_cast<std::size_t>(round)));
+    KernelCosts costs(device, database);
+    Regions regions(costs, [](ir::SymbolId) { return std::nullopt; });
+    IncrementalCover cover(work, regions);
+    for (int step = 0; step < 20; ++step) {
+      const auto graph = work.mark();
+      const std::size_t mark = cover.mark();
+      const Ticks before = cover.time();
+      if (!change(work)) {
+        cover.undo(mark);
+        continue;
+      }
+      ++changes;
+      cover.update(work.changes(graph));
+      const IncrementalCover fresh(work, regions);
+      ASSERT_EQ(cover.time(), fresh.time()) << "round " << round << ", step " << step;
+      ASSERT_EQ(cover.kernels(), fresh.kernels());
+      ASSERT_EQ(cover.refusals(), fresh.refusals());
+      for (const CoveredLaunch& launch : cover.launches()) views += launch.spec.is(ops::KernelFamily::none) && view_offsets(launch.spec);
+      if (random() % 3 != 0) continue;
+      work.undo(graph);
+      cover.undo(mark);
+      ASSERT_EQ(cover.time(), before);
+    }
+  }
+  EXPECT_GT(changes, 300);
+  EXPECT_GT(views, 100);
 }
 
 TEST_F(IncrementalCoverTest, UndoingFreesTheNodesThatWereMade) {

@@ -124,6 +124,34 @@ TEST_F(ProgramTest, OutputsMayBeInputsConstantsAndViews) {
       {{x, y, op("reshape", {y}, {{"shape", list({12})}}), constant({3}), unread, op("reshape", {x}, {{"shape", list({3, 4})}})}});
 }
 
+TEST_F(ProgramTest, AlignedPartsAreViewsAndOthersAreCopied) {
+  const auto parts_of = [&](ValueId x, std::vector<std::int64_t> sizes, std::int64_t axis) {
+    const ValueId parts = op("split", {x}, {{"axis", Poly(axis)}, {"sizes", list(sizes)}});
+    std::vector<ValueId> values;
+    for (std::uint32_t k = 0; k < sizes.size(); ++k) values.push_back({parts.node, k});
+    return values;
+  };
+  const auto launches = [&](const ir::Graph& graph) {
+    expect_computes(graph);
+    return build(graph)->plan().launches.size();
+  };
+  const ValueId y = op("softmax", {input({1, 64})}, {{"axis", Poly(1)}});
+  // The gates of a cell. Some are overwritten.
+  const std::vector<ValueId> gates = parts_of(y, {16, 16, 16, 16}, 1);
+  const ValueId cell = op("mul", {op("sigmoid", {gates[0]}), op("tanh", {gates[1]})});
+  const ValueId last = op("slice", {gates[3]}, {{"starts", list({0, 0})}, {"sizes", list({1, 5})}, {"steps", list({1, 1})}});
+  EXPECT_EQ(launches({{gates[0], gates[2]}}), 1U);
+  EXPECT_EQ(launches({{op("relu", {gates[1]}), last}}), 2U);
+  expect_computes({{op("add", {cell, op("sigmoid", {gates[2]})}), op("softmax", {last}, {{"axis", Poly(1)}})}});
+  EXPECT_EQ(launches({{parts_of(y, {10, 54}, 1)[1]}}), 2U) << "a part that begins at byte 40";
+  const ValueId matrix = op("softmax", {input({4, 32})}, {{"axis", Poly(1)}});
+  EXPECT_EQ(launches({{parts_of(matrix, {1, 3}, 0)[1]}}), 1U) << "rows";
+  EXPECT_EQ(launches({{parts_of(matrix, {16, 16}, 1)[1]}}), 2U) << "columns";
+  // An input, and a part of it in a matrix product.
+  const ValueId x = input({32, 16});
+  EXPECT_EQ(launches({{op("matmul", {parts_of(x, {16, 16}, 0)[1], constant({16, 8})})}}), 1U);
+}
+
 TEST_F(ProgramTest, EmptyTensors) {
   const ValueId x = input({0, 6});
   expect_computes({{op("softmax", {x}, {{"axis", Poly(1)}}), op("concat", {op("relu", {x}), input({2, 6})}, {{"axis", Poly(0)}})}});

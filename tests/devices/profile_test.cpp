@@ -11,6 +11,7 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/profile/show.h"
 #include "src/ops/kernel_text.h"
+#include "src/ops/operator.h"
 #include "tests/ops/made_kernel.h"
 
 namespace xflow::cost::profile {
@@ -48,6 +49,7 @@ TEST(Profile, IsReadAsItIsWritten) {
       std::string(kHead) +
       "roofline launch 5000\nroofline bandwidth 400000000000\nroofline peak float32 10000000000000\nroofline peak float16 1e+20\n"
       "roofline group_channels 32\n"
+      "views 64 slice split\n"
       "kernel any channels_last blocked8 812.5 12.25 45 0.02 3 convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> "
       "float32[1,4,6,6] groups=[1] | clip{0,6} | add(float32[1,4,1,1])\n" +
       kernel_line(400, matmul(1, 2, 3)) + "refused plain sort(float32[4]) -> float32[4]\tcannot run it here: no kernel\n";
@@ -72,8 +74,15 @@ TEST(Profile, SaysWhereItIsMalformed) {
             "p:1: the profile has version 2, this xflow supports up to 1: use a newer xflow");
   EXPECT_EQ(parse_profile("xflow profile 1\ndevice d\nmodel m\nthreads 1\n", "p").error().text(), "p: the profile has no line 'library'");
   EXPECT_EQ(error_of_lines("device gpu\n"), "npu.xprof:7: a second 'device'");
-  EXPECT_EQ(error_of_lines("kernels plain\n"),
-            "npu.xprof:7: expected device, model, library, threads, clock, roofline, kernel, refused or # (a comment), found 'kernels'");
+  EXPECT_EQ(
+      error_of_lines("kernels plain\n"),
+      "npu.xprof:7: expected device, model, library, threads, clock, roofline, views, kernel, refused or # (a comment), found 'kernels'");
+  EXPECT_EQ(error_of_lines("views\n"), "npu.xprof:7: expected an alignment in bytes, 1 or more, found ''");
+  EXPECT_EQ(error_of_lines("views 0 split\n"), "npu.xprof:7: expected an alignment in bytes, 1 or more, found '0'");
+  EXPECT_EQ(error_of_lines("views 1\n"), "npu.xprof:7: expected slice or split, found ''");
+  EXPECT_EQ(error_of_lines("views 1 split concat\n"), "npu.xprof:7: expected slice or split, found 'concat'");
+  EXPECT_EQ(error_of_lines("views 1 split split\n"), "npu.xprof:7: a second split");
+  EXPECT_EQ(error_of_lines("views 1 split\nviews 1 slice\n"), "npu.xprof:8: a second 'views'");
   EXPECT_EQ(error_of_lines("kernel square\n"), "npu.xprof:7: expected a layout (plain, channels_last, ...), found 'square'");
   EXPECT_EQ(error_of_lines("kernel plain plain plain fast 0 0 0 1 x\n"), "npu.xprof:7: expected a median in nanoseconds, found 'fast'");
   EXPECT_EQ(error_of_lines("kernel plain plain plain -1 0 0 0 1 x\n"), "npu.xprof:7: expected a median in nanoseconds, found '-1'");
@@ -152,6 +161,24 @@ TEST(Profile, OfOneDeviceAreMergedWithTheirRooflines) {
   EXPECT_EQ(merge(a, read_lines("").value()).value(), 0U);
   EXPECT_EQ(a.roofline.group_channels, 32);
   EXPECT_EQ(merge(a, read_lines(roofline).value()).error().text(), "the profiles have different rooflines");
+}
+
+TEST(Profile, OfOneDeviceAreMergedWithTheirViews) {
+  Profile a = read_lines("").value();
+  const Profile with_views = read_lines("views 4 split slice\n").value();
+  EXPECT_EQ(merge(a, with_views).value(), 0U);
+  EXPECT_EQ(merge(a, read_lines("").value()).value(), 0U);
+  EXPECT_EQ(to_text(a), std::string(kHead) + "views 4 slice split\n");
+  EXPECT_EQ(merge(a, read_lines("views 4 slice\n").value()).error().text(),
+            "the profiles are of different devices: 'views 4 slice split' and 'views 4 slice'");
+}
+
+TEST(Profile, DescribesItsViews) {
+  const std::string head = "profile     npu: NPU 7, 1 thread, vendor 2.1, its own\n";
+  const std::string kernels = "kernels     0 with times, 0 refused\n";
+  EXPECT_EQ(describe(read_lines("views 1 split\n").value()), head + "views       split\n" + kernels);
+  EXPECT_EQ(describe(read_lines("views 64 split slice\n").value()),
+            head + "views       slice split, parts at multiples of 64 bytes\n" + kernels);
 }
 
 TEST(Profile, DescribesItsRoofline) {
@@ -335,6 +362,38 @@ TEST(ProfileDevice, OfARooflineWithGroupChannelsStillHasTheBandwidthAsBound) {
   ProfileDevice tiles(read_lines(lines + "roofline group_channels 16\n").value());
   const ops::KernelSpec kernel = spec_of(grouped_convolution(8));
   EXPECT_DOUBLE_EQ(tiles.measure(kernel, Layout::plain)->median.count(), plain.measure(kernel, Layout::plain)->median.count());
+}
+
+// The predicted time of both parts of a split behind and before a launch of a relu of 4096 elements.
+double time_of_split(ProfileDevice& device, const std::vector<std::int64_t>& dims, std::int64_t axis) {
+  ir::Arena arena;
+  const ir::ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, 0);
+  const std::int64_t half = dims[static_cast<std::size_t>(axis)] / 2;
+  const ir::Attributes cut{{"axis", ir::Poly(axis)}, {"sizes", ir::polys(std::vector<std::int64_t>{half, half})}};
+  const ir::ValueId parts = ops::apply(arena, "split", {ops::apply(arena, "softmax", {x}, {{"axis", ir::Poly(1)}}).value()}, cut).value();
+  const ir::ValueId sum = ops::apply(arena, "add", {{parts.node, 0}, {parts.node, 1}}).value();
+  Database database = Database::open("", device.info());
+  CostModel costs(arena, device, database, [](ir::SymbolId) { return std::nullopt; });
+  return costs.cost({{sum}})->time.count();
+}
+
+TEST(ProfileDevice, WithViewsSplitsForNothingWhereThePartsAreContiguous) {
+  const std::string roofline = "roofline launch 1000\nroofline bandwidth 1e9\nroofline peak float32 1e15\n";
+  ProfileDevice copies(read_lines(roofline).value());
+  ProfileDevice views(read_lines(roofline + "views 1 split\n").value());
+  ProfileDevice aligned(read_lines(roofline + "views 64 split\n").value());
+  ProfileDevice slices(read_lines(roofline + "views 1 slice\n").value());
+  const double split = 1000 + 2 * 4 * 4096;  // a launch, and a read and a write
+  const double others = time_of_split(views, {1, 4096}, 1);
+  EXPECT_NEAR(time_of_split(copies, {1, 4096}, 1), others + split, 1);
+  EXPECT_NEAR(time_of_split(aligned, {1, 4096}, 1), others, 1);
+  EXPECT_NEAR(time_of_split(slices, {1, 4096}, 1), others + split, 1);
+  // Rows of a matrix are contiguous, columns are not.
+  EXPECT_NEAR(time_of_split(views, {64, 64}, 0), others, 1);
+  EXPECT_NEAR(time_of_split(views, {64, 64}, 1), others + split, 1);
+  // Parts of 6 elements do not begin at a multiple of 64 bytes.
+  EXPECT_NEAR(time_of_split(copies, {1, 12}, 1) - time_of_split(views, {1, 12}, 1), 1000 + 2 * 4 * 12, 1);
+  EXPECT_NEAR(time_of_split(copies, {1, 12}, 1), time_of_split(aligned, {1, 12}, 1), 1e-6);
 }
 
 TEST(ProfileDevice, WithoutAModelSaysWhatIsMissing) {

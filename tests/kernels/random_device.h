@@ -12,7 +12,7 @@
 
 namespace xflow::cost {
 
-class RandomDevice final : public Device {
+class RandomDevice : public Device {
  public:
   // A time for a kernel, given a random number in [0, 1) that belongs to it.
   using Times = std::function<double(const ops::KernelSpec&, double)>;

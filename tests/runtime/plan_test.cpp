@@ -82,10 +82,11 @@ class PlanTest : public ::testing::Test {
     EXPECT_TRUE(value) << value.error().text();
     return *value;
   }
-  Plan plan_of(const ir::Graph& graph) {
+  Plan plan_of(const ir::Graph& graph) { return plan_of(graph, device); }
+  Plan plan_of(const ir::Graph& graph, Device& on) {
     const auto sizes = [](ir::SymbolId) { return std::nullopt; };
-    Database database = Database::open("", device.info());
-    CostModel costs(arena, device, database, sizes);
+    Database database = Database::open("", on.info());
+    CostModel costs(arena, on, database, sizes);
     const auto cover = costs.launches(graph);
     EXPECT_TRUE(cover);
     return make_plan(arena, graph, *cover, sizes);
@@ -115,6 +116,79 @@ TEST_F(PlanTest, AReshapeIsAViewThatKeepsItsMemoryAlive) {
   EXPECT_EQ(plan.launches.size(), 4U);
   const Placement placement = place(plan, 0);
   EXPECT_EQ(placement.offsets[static_cast<std::size_t>(find(seen))], placement.offsets[static_cast<std::size_t>(find(y))]);
+}
+
+// Makes splits of any alignment views.
+class ViewingDevice final : public RandomDevice {
+ public:
+  using RandomDevice::RandomDevice;
+  ViewSupport views() const override { return {{ops::Op::Slice, ops::Op::Split}, 1}; }
+};
+
+class ViewPlanTest : public PlanTest {
+ protected:
+  // The softmax of 12 numbers, in parts of 4, of which the last one is cut again.
+  void SetUp() override {
+    const ValueId y = op("softmax", {input({12})}, {{"axis", ir::Poly(0)}});
+    const ValueId parts = op("split", {y}, {{"axis", ir::Poly(0)}, {"sizes", integer_list({4, 4, 4})}});
+    a = {parts.node, 0}, b = {parts.node, 1}, c = {parts.node, 2};
+    half = op("slice", {c}, {{"starts", integer_list({2})}, {"sizes", integer_list({2})}, {"steps", integer_list({1})}});
+  }
+  static BufferId find(const Plan& plan, ValueId value) {
+    for (std::size_t k = 0; k < plan.buffers.size(); ++k)
+      if (plan.buffers[k].value == value) return static_cast<BufferId>(k);
+    ADD_FAILURE() << "no buffer";
+    return BufferId{};
+  }
+  ValueId softmax(ValueId x) { return op("softmax", {x}, {{"axis", ir::Poly(0)}}); }
+
+  ValueId a, b, c, half;
+  ViewingDevice viewing{3, RandomDevice::noisy};
+};
+
+TEST_F(ViewPlanTest, PartsAreViewsAtTheirOffsets) {
+  const ir::Graph graph{{softmax(a), softmax(b), softmax(half)}};
+  EXPECT_EQ(plan_of(graph).launches.size(), 6U);
+  const Plan plan = plan_of(graph, viewing);
+  ASSERT_EQ(plan.launches.size(), 4U);
+  const BufferId whole = plan.launches[0].results[0];
+  const Placement placement = place(plan, 0);
+  for (const auto& [value, offset] : {std::pair(a, 0U), {b, 16U}, {c, 32U}, {half, 40U}}) {
+    const BufferId id = find(plan, value);
+    EXPECT_EQ(plan.memory_of(id), whole);
+    EXPECT_EQ(plan.buffer(id).offset, offset);
+    EXPECT_EQ(placement.offsets[static_cast<std::size_t>(id)], placement.offsets[static_cast<std::size_t>(whole)] + offset);
+  }
+}
+
+TEST_F(ViewPlanTest, APartIsOverwrittenOnlyIfNoOtherPartIsReadLater) {
+  Plan plan = plan_of({{softmax(softmax(b)), softmax(softmax(c))}}, viewing);
+  ASSERT_EQ(plan.launches.size(), 5U);
+  std::vector<std::size_t> readers;
+  for (std::size_t k = 1; k < 5; ++k)
+    if (plan.memory_of(*plan.launches[k].operands[0]) == plan.launches[0].results[0]) readers.push_back(k);
+  ASSERT_EQ(readers.size(), 2U);
+  EXPECT_FALSE(dies_at(plan, readers[0], 0));
+  ASSERT_TRUE(dies_at(plan, readers[1], 0));
+  const std::size_t offset = plan.buffer(*plan.launches[readers[1]].operands[0]).offset;
+  EXPECT_GT(offset, 0U);
+  put_in_place(plan, readers[1], 0);
+  const BufferId result = plan.launches[readers[1]].results[0];
+  EXPECT_EQ(plan.memory_of(result), plan.launches[0].results[0]);
+  EXPECT_EQ(plan.buffer(result).offset, offset);
+}
+
+TEST_F(ViewPlanTest, OutputsThatAreViewsKeepTheWholeMemory) {
+  const Plan plan = plan_of({{a, softmax(softmax(b))}}, viewing);
+  ASSERT_EQ(plan.launches.size(), 3U);
+  EXPECT_FALSE(dies_at(plan, 1, 0));
+  EXPECT_EQ(plan.buffer(*plan.outputs[0].buffer).offset, 0U);
+  EXPECT_EQ(plan.memory_of(*plan.outputs[0].buffer), plan.launches[0].results[0]);
+}
+
+TEST_F(ViewPlanTest, RunAlikeOnlyWhereTheSamePartsAreRead) {
+  EXPECT_TRUE(run_alike(plan_of({{softmax(b)}}, viewing), plan_of({{softmax(b)}}, viewing)));
+  EXPECT_FALSE(run_alike(plan_of({{softmax(a)}}, viewing), plan_of({{softmax(b)}}, viewing)));
 }
 
 TEST_F(PlanTest, InputsAndOutputsAreNeverOverwritten) {

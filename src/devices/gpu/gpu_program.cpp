@@ -89,7 +89,7 @@ class GpuProgram::Builder {
   }
 
   Address at(std::size_t offset) const { return program_.memory_->address() + offset; }
-  Address place_of(BufferId id) const { return at(program_.offsets_[static_cast<std::size_t>(program_.plan_.memory_of(id))]); }
+  Address place_of(BufferId id) const { return at(program_.offsets_[static_cast<std::size_t>(id)]); }
 
   Result<void> write_constant(std::size_t offset, const ir::Constant& constant, Layout layout) {
     XFLOW_TRY(const auto bytes, constant.source->bytes());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -13,12 +14,14 @@
 
 #include "src/devices/profile/features.h"
 #include "src/ops/kernel_text.h"
+#include "src/ops/op.h"
 
 namespace xflow::cost::profile {
 namespace {
 
 constexpr int kVersion = 1;
 constexpr std::string_view kFirstLine = "xflow profile ";
+constexpr std::array<std::pair<ops::Op, std::string_view>, 2> kViews{{{ops::Op::Slice, "slice"}, {ops::Op::Split, "split"}}};
 
 // Reads a line word by word. A word ends at a space.
 class Line {
@@ -121,6 +124,7 @@ class Reader {
     if (kind == "kernel") return measured(line);
     if (kind == "refused") return refused(line);
     if (kind == "roofline") return roofline(line);
+    if (kind == "views") return views(line);
     const std::array<std::pair<std::string_view, std::string*>, 4> texts{{{"device", &profile_.device.name},
                                                                           {"model", &profile_.device.model},
                                                                           {"library", &profile_.device.library},
@@ -137,8 +141,8 @@ class Reader {
       XFLOW_TRY(profile_.device.threads, line.number<int>("a number of threads", 1));
       return line.end();
     }
-    return line.wrong(
-        fmt::format("expected device, model, library, threads, clock, roofline, kernel, refused or # (a comment), found '{}'", kind));
+    return line.wrong(fmt::format(
+        "expected device, model, library, threads, clock, roofline, views, kernel, refused or # (a comment), found '{}'", kind));
   }
 
   Result<void> once(const Line& line, std::string_view name) {
@@ -169,6 +173,21 @@ class Reader {
       return line.wrong(fmt::format("expected launch, bandwidth, peak or group_channels, found '{}'", what));
     }
     return line.end();
+  }
+
+  // views BYTES OPERATORS
+  Result<void> views(Line line) {
+    XFLOW_CHECK(once(line, "views"));
+    XFLOW_TRY(profile_.views.alignment, line.number<std::size_t>("an alignment in bytes, 1 or more", 1));
+    std::set<ops::Op> operators;
+    do {
+      const std::string_view name = line.word();
+      const auto found = std::ranges::find(kViews, name, &std::pair<ops::Op, std::string_view>::second);
+      if (found == kViews.end()) return line.wrong(fmt::format("expected slice or split, found '{}'", name));
+      if (!operators.insert(found->first).second) return line.wrong(fmt::format("a second {}", name));
+    } while (!line.rest().empty());
+    profile_.views.operators.assign(operators.begin(), operators.end());
+    return {};
   }
 
   // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS INTERFERENCE ATTEMPTS TEXT
@@ -211,6 +230,9 @@ class Reader {
   std::set<std::string, std::less<>> seen_;
 };
 
+// "views 64 slice split"
+std::string views_text(const ViewSupport& views) { return fmt::format("views {} {}", views.alignment, operators_of(views)); }
+
 // Whether `fresh` replaces `old`, a measurement of the same kernel: as in a database, a provisional one is
 // replaced by one with less interference.
 bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
@@ -219,6 +241,13 @@ bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
 }
 
 }  // namespace
+
+std::string operators_of(const ViewSupport& views) {
+  std::string text;
+  for (const auto& [op, name] : kViews)
+    if (std::ranges::find(views.operators, op) != views.operators.end()) text += fmt::format("{}{}", text.empty() ? "" : " ", name);
+  return text;
+}
 
 Result<Profile> parse_profile(std::string_view text, const std::string& file) { return Reader(file).read(text); }
 
@@ -240,6 +269,7 @@ std::string to_text(const Profile& profile) {
     for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format("roofline peak {} {}\n", ir::name(type), peak);
     if (profile.roofline.group_channels > 0) text += fmt::format("roofline group_channels {}\n", profile.roofline.group_channels);
   }
+  if (!profile.views.operators.empty()) text += fmt::format("{}\n", views_text(profile.views));
   for (const auto& [key, entry] : profile.kernels) {
     if (!entry.ran) {
       text += fmt::format("refused {} {}\t{}\n", name(key.second), key.first, one_line(entry.ran.reason));
@@ -254,16 +284,19 @@ std::string to_text(const Profile& profile) {
 
 Result<std::size_t> merge(Profile& into, const Profile& other) {
   const auto differ = [](std::string_view what, const auto& a, const auto& b) {
-    return fail(ErrorCode::invalid_argument, fmt::format("the profiles are of different devices: {} '{}' and '{}'", what, a, b));
+    return fail(ErrorCode::invalid_argument, fmt::format("the profiles are of different devices: {}'{}' and '{}'", what, a, b));
   };
-  if (into.device.name != other.device.name) return differ("device", into.device.name, other.device.name);
-  if (into.device.model != other.device.model) return differ("model", into.device.model, other.device.model);
-  if (into.device.library != other.device.library) return differ("library", into.device.library, other.device.library);
-  if (into.device.threads != other.device.threads) return differ("threads", into.device.threads, other.device.threads);
-  if (into.device.clock != other.device.clock) return differ("clock", into.device.clock, other.device.clock);
+  if (into.device.name != other.device.name) return differ("device ", into.device.name, other.device.name);
+  if (into.device.model != other.device.model) return differ("model ", into.device.model, other.device.model);
+  if (into.device.library != other.device.library) return differ("library ", into.device.library, other.device.library);
+  if (into.device.threads != other.device.threads) return differ("threads ", into.device.threads, other.device.threads);
+  if (into.device.clock != other.device.clock) return differ("clock ", into.device.clock, other.device.clock);
   if (into.roofline.given() && other.roofline.given() && !(into.roofline == other.roofline))
     return fail(ErrorCode::invalid_argument, "the profiles have different rooflines");
+  const bool both_have_views = !into.views.operators.empty() && !other.views.operators.empty();
+  if (both_have_views && !(into.views == other.views)) return differ("", views_text(into.views), views_text(other.views));
   if (other.roofline.given()) into.roofline = other.roofline;
+  if (!other.views.operators.empty()) into.views = other.views;
   std::size_t taken = 0;
   for (const auto& [key, entry] : other.kernels) {
     const auto [known, is_new] = into.kernels.try_emplace(key, entry);

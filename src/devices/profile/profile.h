@@ -29,11 +29,15 @@ struct Roofline {
   friend bool operator==(const Roofline&, const Roofline&) = default;
 };
 
+// "slice split"
+std::string operators_of(const ViewSupport& views);
+
 struct Profile {
   using Key = std::pair<std::string, Layout>;  // the kernel's text and the requested layout
 
   DeviceInfo device;
   Roofline roofline;
+  ViewSupport views;
   std::map<Key, DatabaseEntry> kernels;
 };
 
@@ -47,11 +51,12 @@ Result<Profile> read_profile(const std::string& path);
 std::string to_text(const Profile& profile);
 
 // Adds the kernels of `other` to `into`. If both have a kernel, a provisional measurement in `into` is
-// replaced by one with less interference; otherwise the measurement in `into` stays. Returns the number of
-// new or replaced kernels. Errors: invalid_argument for profiles of different devices or rooflines.
+// replaced by one with less interference; otherwise the measurement in `into` stays. A roofline and views
+// that only one profile has are taken. Returns the number of new or replaced kernels. Errors:
+// invalid_argument for profiles of different devices, rooflines or views.
 Result<std::size_t> merge(Profile& into, const Profile& other);
 
-// The profile of a device with its kernels from a database.
+// The profile of a device with its kernels from a database, without views.
 Profile profile_of(const Database& database, const DeviceInfo& device);
 // Adds the kernels of a profile to a database of its device.
 void add_to(Database& database, const Profile& profile);

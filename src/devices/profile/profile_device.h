@@ -25,6 +25,7 @@ class ProfileDevice final : public Device {
   bool chooses_layout(const ops::KernelSpec& spec) const override;
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override;
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override;
+  ViewSupport views() const override { return profile_.views; }
   // True if the profile was recorded on a device that reads them.
   bool reads_function_graphs() const override { return reads_function_graphs_; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override;

@@ -15,6 +15,11 @@ std::string head(const Profile& profile) {
   const DeviceInfo& device = profile.device;
   std::string text = fmt::format("profile     {}: {}, {} thread{}, {}{}\n", device.name, device.model, device.threads,
                                  device.threads == 1 ? "" : "s", device.library, device.clock.empty() ? "" : ", " + device.clock);
+  if (!profile.views.operators.empty()) {
+    text += fmt::format("views       {}", operators_of(profile.views));
+    if (profile.views.alignment > 1) text += fmt::format(", parts at multiples of {} bytes", profile.views.alignment);
+    text += "\n";
+  }
   if (!profile.roofline.given()) return text;
   text += fmt::format("roofline    {} to launch, {:.4g} GB/s", to_string(profile.roofline.launch), profile.roofline.bandwidth / 1e9);
   for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format(", {} {:.4g} Gop/s", ir::name(type), peak / 1e9);
