@@ -63,7 +63,9 @@ std::optional<std::vector<std::size_t>> view_offsets(const ops::KernelSpec& spec
 bool ViewSupport::covers(const ops::KernelSpec& spec) const {
   if (std::ranges::none_of(operators, [&](ops::Op op) { return spec.is(op); })) return false;
   const auto offsets = view_offsets(spec);
-  return offsets && std::ranges::all_of(*offsets, [&](std::size_t offset) { return offset % alignment == 0; });
+  // A kernel has constant operands in memory of its own, which nothing else can be a view of.
+  return offsets && !spec.operands[0].constant &&
+         std::ranges::all_of(*offsets, [&](std::size_t offset) { return offset % alignment == 0; });
 }
 
 }  // namespace xflow::cost

@@ -36,7 +36,8 @@ class Profiles(ProgramTest):
         self.assertTrue(any(" convolution(float32[1,3,128,128], const float32[16,3,3,3])" in line for line in kernels))
         self.assertTrue(any("copy:transpose(float32[8,16])" in line for line in kernels))
         shown = self.succeed("profile", "show", "cpu.xprof")
-        self.assertRegex(shown, r"\Aprofile     cpu: .*, 1 thread, oneDNN .*, thread CPU time\nkernels     \d+ with times, \d+ refused\n")
+        self.assertRegex(shown, r"\Aprofile     cpu: .*, 1 thread, oneDNN .*, thread CPU time\n"
+                                r"views       slice split, parts at multiples of 64 bytes\nkernels     \d+ with times, \d+ refused\n")
         self.assertRegex(shown, r"\nconvolution float32 +\d+ +[\d.]+ .s +[\d.]+ .s\n")
 
     def test_go_through_files_of_costs(self):

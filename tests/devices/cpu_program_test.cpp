@@ -152,6 +152,15 @@ TEST_F(ProgramTest, AlignedPartsAreViewsAndOthersAreCopied) {
   EXPECT_EQ(launches({{op("matmul", {parts_of(x, {16, 16}, 0)[1], constant({16, 8})})}}), 1U);
 }
 
+// A slice of open size is no constant, although it is a part of one.
+TEST_F(ProgramTest, PartsOfConstantsAreCopied) {
+  const ValueId x = open_input({5, 8});
+  const ir::Poly rows = arena.type(x).shape[0];
+  const ValueId part =
+      op("slice", {constant({16, 8})}, {{"starts", list({0, 0})}, {"sizes", std::vector<Poly>{rows, Poly(8)}}, {"steps", list({1, 1})}});
+  expect_computes({{op("add", {x, part}), part}});
+}
+
 TEST_F(ProgramTest, EmptyTensors) {
   const ValueId x = input({0, 6});
   expect_computes({{op("softmax", {x}, {{"axis", Poly(1)}}), op("concat", {op("relu", {x}), input({2, 6})}, {{"axis", Poly(0)}})}});
