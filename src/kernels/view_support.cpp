@@ -35,6 +35,7 @@ std::optional<std::vector<std::int64_t>> slice_offsets(const ops::KernelSpec& sp
   std::int64_t offset = 0;
   bool whole = false;  // behind the first dimension of more than one element, all elements are taken
   for (std::size_t k = 0; k < dims.size(); ++k) {
+    if ((*starts)[k] < 0 || (*starts)[k] + sizes[k] > dims[k]) return std::nullopt;
     const bool steps_by_one = sizes[k] == 1 || (*steps)[k] == 1;
     if (!steps_by_one || (whole && sizes[k] != dims[k])) return std::nullopt;
     whole = whole || sizes[k] != 1;
