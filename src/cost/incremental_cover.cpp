@@ -291,6 +291,8 @@ void IncrementalCover::make_regions() {
   const std::size_t seeds = touched_.size();
   for (std::size_t k = 0; k < seeds; ++k) {
     const NodeId id = touched_[k];
+    // The operation that took the link of this node may have to take another one.
+    if (const std::optional<Link> follower = read(id).follower) touch(follower->node);
     if (!graph_.contains(id) || read(id).record == nullptr) continue;
     for (const ValueId operand : arena_.node(id).operands)
       if (!arena_.is_constant(operand) && chains(read(operand.node))) touch(operand.node);

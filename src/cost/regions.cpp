@@ -69,6 +69,17 @@ std::size_t Regions::ChainHash::operator()(const Chain& chain) const {
   return hash;
 }
 
+namespace {
+
+// Whether an operand of the composite is a value of its own, which no kernel would make: a query that is the
+// transposed key.
+bool reads_itself(const Composite& composite) {
+  const auto is_inner = [&](const ValueId value) { return std::ranges::find(composite.inner, value.node) != composite.inner.end(); };
+  return is_inner(composite.entry) || std::ranges::any_of(composite.parameters, is_inner);
+}
+
+}  // namespace
+
 NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, NodeId id, std::vector<NodeId>& explored) {
   const ir::Node& node = arena.node(id);
   NodeRecord record;
@@ -79,11 +90,11 @@ NodeRecord Regions::record(const ir::Arena& arena, const ir::GraphView& graph, N
   }
   if (record.shape->role == Role::pointwise) {
     record.composite = find_composite(arena, graph, id, &explored);
-    if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
+    if (record.composite && !reads_itself(*record.composite)) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr) record.composite.reset();
   } else if (record.shape->spec.is(ops::KernelFamily::product)) {
     record.composite = find_attention(arena, id, &explored);
-    if (record.composite) record.composite_shape = shape_of(arena, *record.composite);
+    if (record.composite && !reads_itself(*record.composite)) record.composite_shape = shape_of(arena, *record.composite);
     if (record.composite_shape == nullptr || !costs_.device().has_attention(record.composite_shape->spec)) {
       record.composite.reset();
       record.composite_shape = nullptr;

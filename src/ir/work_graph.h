@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <span>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -150,9 +151,10 @@ class WorkGraph final : public GraphView {
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> copies_;  // by node of the source
   std::vector<Entry> journal_;
-  std::vector<bool> fresh_;          // by node: whether it entered the graph in the current replace()
-  std::vector<NodeId> entered_;      // the nodes with fresh_ set
-  std::vector<Replacement> merges_;  // merges that replace() still has to do
+  std::vector<bool> fresh_;            // by node: whether it entered the graph in the current replace()
+  std::vector<NodeId> entered_;        // the nodes with fresh_ set
+  std::vector<Replacement> merges_;    // merges that replace() still has to do
+  std::unordered_set<NodeId> merged_;  // nodes that were merged with others in the current replace(), and leave the graph
   bool changed_ = false;
   std::uint32_t first_ = kNone;  // ends of the list
   std::uint32_t last_ = kNone;

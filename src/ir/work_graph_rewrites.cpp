@@ -108,7 +108,8 @@ bool WorkGraph::redirect(ValueId from, ValueId to, bool merges) {
     update_constness(user);
     const Node& n = arena_.node(user);
     if (n.kind != NodeKind::operation) continue;
-    if (const auto twin = arena_.find_equal(n, [&](NodeId other) { return other != user && slot(other).present; })) {
+    const auto stays = [&](NodeId other) { return other != user && slot(other).present && !merged_.contains(other); };
+    if (const auto twin = arena_.find_equal(n, stays)) {
       for (std::uint32_t output = 0; output < n.outputs.size(); ++output)
         merges_.emplace_back(ValueId{user, output}, ValueId{*twin, output});
     }
@@ -128,6 +129,7 @@ bool WorkGraph::replace(std::span<const Replacement> replacements, Mark since) {
   add_slots();
   changed_ = false;
   merges_.clear();
+  merged_.clear();
   std::vector<Replacement> all;
   for (const auto& [from, to] : replacements) {
     if (from == to) continue;
@@ -144,8 +146,9 @@ bool WorkGraph::replace(std::span<const Replacement> replacements, Mark since) {
   for (const auto& [from, to] : all) good = good && redirect(from, to, false);
   for (std::size_t k = 0; good && k < merges_.size(); ++k) {
     const auto [from, to] = merges_[k];
-    if (from == to || slot(from.node).uses[from.output] == 0) continue;
-    good = redirect(from, to, true);
+    if (from == to) continue;
+    merged_.insert(from.node);
+    if (slot(from.node).uses[from.output] > 0) good = redirect(from, to, true);
     for (std::size_t later = k + 1; later < merges_.size(); ++later)
       if (merges_[later].second == from) merges_[later].second = to;
   }

@@ -185,7 +185,13 @@ class IncrementalCoverTest : public ::testing::Test {
   std::mt19937 generator_{7};
 };
 
-TEST_F(IncrementalCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
+// Compares the cover and the graph that follow random changes with those made from scratch.
+class FollowedGraphs : public IncrementalCoverTest {
+ protected:
+  void follow_changes();
+};
+
+void FollowedGraphs::follow_changes() {
   int changes = 0;
   for (int round = 0; round < 40; ++round) {
     WorkGraph work(arena, random_graph(10 + static_cast<std::size_t>(round)));
@@ -229,7 +235,39 @@ TEST_F(IncrementalCoverTest, CostsAfterEachChangeWhatACoverFromScratchCosts) {
     }
   }
   EXPECT_GT(changes, 600);
+}
+
+TEST_F(FollowedGraphs, CostWhatACoverFromScratchCosts) {
+  follow_changes();
   EXPECT_GT(device.attentions, 3) << "different ones";
+}
+
+// Parts of equal splits are read by operations that become equal, too, in any order.
+TEST_F(FollowedGraphs, WithSplitsCostWhatACoverFromScratchCosts) {
+  with_parts = true;
+  for (const std::uint32_t seed : {1U, 2U, 7U}) {
+    generator_.seed(seed);
+    ASSERT_NO_FATAL_FAILURE(follow_changes()) << "seed " << seed;
+  }
+}
+
+TEST_F(IncrementalCoverTest, AQueryThatIsTheTransposedKeyIsComputed) {
+  const auto x = [&](std::uint32_t number) {  // square
+    return arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 2, 6, 6})}, number);
+  };
+  const ir::Attributes perm{{"perm", ir::polys(std::vector<std::int64_t>{0, 1, 3, 2})}};
+  const auto transposes = [&](ValueId query, ValueId key) {
+    const ValueId scores = op(arena, "softmax", {op(arena, "matmul", {query, key})}, {{"axis", ir::Poly(3)}});
+    const WorkGraph work(arena, Graph{{op(arena, "matmul", {scores, x(1)})}});
+    KernelCosts costs(device, database);
+    Regions regions(costs, [](ir::SymbolId) { return std::nullopt; });
+    const IncrementalCover cover(work, regions);
+    const std::vector<CoveredLaunch> launches = cover.launches();
+    return std::ranges::count_if(launches, [](const CoveredLaunch& launch) { return launch.spec.is(ops::Op::Transpose); });
+  };
+  const ValueId key = op(arena, "transpose", {x(0)}, perm);
+  EXPECT_EQ(transposes(x(2), key), 0) << "part of attention";
+  EXPECT_EQ(transposes(key, key), 1);
 }
 
 TEST_F(IncrementalCoverTest, ViewsComeAndGoWithTheLayoutsOfTheirOperands) {
