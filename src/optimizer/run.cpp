@@ -72,7 +72,6 @@ struct Round {
   std::optional<RegionValidation> validation;
   std::optional<RemeasuredSearch> searching;
   search::Outcome outcome;
-  double counted_measuring = 0;          // seconds of timing kernels that are no time of the search
   const TracedSearch* traced = nullptr;  // what is applied instead of a search; null: nothing is replayed
 
   bool improved = false;
@@ -108,7 +107,7 @@ class Optimization {
     for (auto stage = static_cast<std::size_t>(first);;) {
       const double begin = limits_.seconds();
       const Result<Next> next = (this->*kStages[stage].run)();
-      count_time(kStages[stage].stage, limits_.seconds() - begin);
+      add_time(kStages[stage].stage, Seconds(limits_.seconds() - begin), round_->report);
       const bool keeps_earlier = rounds_ > 1 && context_.replay == nullptr;
       if (!next && keeps_earlier) return limits_.check();  // keep the result of the round before
       if (!next) return fail(next.error());
@@ -122,16 +121,6 @@ class Optimization {
   Finished finished() { return std::move(best_); }
 
  private:
-  // Adds the time of a stage to the report. That of timing kernels is in KernelReport::time.
-  void count_time(Stage stage, double seconds) {
-    Round& r = *round_;
-    if (stage == Stage::validate) r.report.regions.time += Seconds(seconds);
-    if (stage != Stage::search && stage != Stage::remeasure) return;
-    const double measured = r.cost_model ? r.cost_model->statistics().measured_seconds : 0;
-    r.report.search.time += Seconds(std::max(seconds - (measured - r.counted_measuring), 0.0));
-    r.counted_measuring = measured;
-  }
-
   // --- load -----------------------------------------------------------------------------------------------------------------------
 
   Result<Next> load() {
@@ -250,7 +239,6 @@ class Optimization {
   void begin_search() {
     Round& r = *round_;
     r.stop.emplace(r.costs->device(), limits_, r.problem->limits);
-    r.counted_measuring = 0;
     r.cost_model.emplace(r.problem->arena, r.costs->device(), *r.costs->database, r.sizes.valuation());
     r.cost_model->on_measure([this](const std::string&) {
       if (++round_->measured % 4 == 0) tell(Phase::measuring);
@@ -264,17 +252,9 @@ class Optimization {
   search::Options search_options() {
     Round& r = *round_;
     const SearchOptions& given = r.options.search;
-    search::Options options;
-    options.strategy = given.strategy;
-    options.own_strategy = given.own_strategy.get();
+    search::Options options = options_of(given);
     options.replay = r.traced == nullptr ? nullptr : &r.traced->rewrites;
-    options.alpha = given.alpha;
-    options.max_bytes = given.max_bytes;
-    options.max_growth = given.max_growth;
-    options.max_growth_bytes = r.traced == nullptr ? given.max_growth_bytes : std::numeric_limits<std::uint64_t>::max();
-    if (given.max_states) options.max_states = *given.max_states;
-    if (given.max_time) options.max_seconds = given.max_time->count();
-    if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;
+    if (r.traced != nullptr) options.max_growth_bytes = std::numeric_limits<std::uint64_t>::max();
     options.seconds = [this] { return search_seconds(); };
     options.stop = [this] { return limits_.ends_search(); };
     if (r.problem->can_export)
@@ -285,7 +265,6 @@ class Optimization {
       tell(Phase::searching);
     };
     if (finds_gap()) options.bound_states = given.max_states.value_or(std::numeric_limits<std::uint64_t>::max());
-    options.threads = static_cast<std::size_t>(given.threads);
     options.thread_tools = thread_tools(r.costs->device(), r.problem->arena, r.sizes.valuation(), *r.rules, given.numerics);
     if (r.options.validation.gate) options.finalists = kFinalists;
     options.per_operation = Nanoseconds{r.traced == nullptr ? kNanosecondsPerOperation : 0};
@@ -347,6 +326,7 @@ class Optimization {
     Round& r = *round_;
     r.report.kernels = kernels_of(r.cost_model->statistics(), r.costs->device());
     list_search(r.outcome, r.report);
+    r.report.search.time = std::max(r.report.search.time - r.report.kernels.time, Seconds(0));
     if (rounds_ == 1) r.report.search.gap = gap_of(r.options.search, r.costs->device(), r.outcome.bound);
     r.report.search.rules = counts_of(r.outcome.rules, *r.rules);
   }

@@ -43,6 +43,26 @@ GapReport gap_of(const SearchOptions& options, const cost::Device& device, const
   return GapReport{"", bound->time, bound->parts, bound->open_parts, bound->open_time, bound->states};
 }
 
+search::Options options_of(const SearchOptions& given) {
+  search::Options options;
+  options.strategy = given.strategy;
+  options.own_strategy = given.own_strategy.get();
+  options.alpha = given.alpha;
+  options.max_bytes = given.max_bytes;
+  options.max_growth = given.max_growth;
+  options.max_growth_bytes = given.max_growth_bytes;
+  options.threads = static_cast<std::size_t>(given.threads);
+  if (given.max_states) options.max_states = *given.max_states;
+  if (given.max_time) options.max_seconds = given.max_time->count();
+  if (!given.max_states && !given.max_time) options.max_seconds = kDefaultSeconds;
+  return options;
+}
+
+void add_time(Stage stage, Seconds time, OptimizeReport& report) {
+  if (stage == Stage::search || stage == Stage::remeasure) report.search.time += time;
+  if (stage == Stage::validate) report.regions.time += time;
+}
+
 void list_search(const search::Outcome& outcome, OptimizeReport& report) {
   report.predicted = {outcome.before, outcome.after};
   report.search.states = outcome.states;

@@ -12,6 +12,7 @@
 
 #include "src/cost/cost_model.h"
 #include "src/kernels/device.h"
+#include "src/optimizer/run.h"
 #include "src/rules/verified_rules.h"
 #include "src/search/search.h"
 
@@ -28,6 +29,10 @@ bool looks_for_gap(const SearchOptions& options, const cost::Device& device);
 // The gap of a search that ended with this bound.
 GapReport gap_of(const SearchOptions& options, const cost::Device& device, const std::optional<search::LowerBound>& bound);
 
+// The options of a search that those of the caller alone decide.
+search::Options options_of(const SearchOptions& given);
+// Adds the time of a stage to that of searches, timing kernels included, or of checks.
+void add_time(Stage stage, Seconds time, OptimizeReport& report);
 // The times, constants and counts of a search.
 void list_search(const search::Outcome& outcome, OptimizeReport& report);
 

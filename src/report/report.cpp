@@ -255,7 +255,7 @@ std::string result_text(const OptimizeReport& report) {
   return report.clean_ups.written && report.search.steps.empty() ? "a smaller model" : "a cheaper model";
 }
 
-// "29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s, runs 4.1 s". The rest is reading, proving and writing.
+// "29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s, runs 4.1 s"; the rest is reading and writing.
 std::string time_line(const OptimizeReport& report) {
   std::string text = fmt::format("{:.1f} s", report.time.count());
   if (report.replayed) return text;

@@ -423,6 +423,7 @@ class Optimizing(ProgramTest):
                 "steps": list,
                 "rules": list,
                 "regions": list,
+                "check_seconds": float,
                 "checked_sizes": list,
                 "skipped_sizes": list,
                 "end_to_end": dict,
@@ -436,7 +437,13 @@ class Optimizing(ProgramTest):
         )
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
-        self.assertEqual({"states", "expanded", "stop_reason", "gap"}, set(report["search"]))
+        self.assertEqual({"states", "expanded", "stop_reason", "seconds", "gap"}, set(report["search"]))
+        parts = report["search"]["seconds"] + report["kernels"]["seconds"] + report["check_seconds"] + report["end_to_end"]["seconds"]
+        self.assertLess(parts, report["seconds"])
+        self.assertGreater(report["search"]["seconds"], 0)
+        self.assertGreater(report["check_seconds"], 0)
+        text = self.optimize("m.onnx")
+        self.assertRegex(text, r"(?m)^time        \d+\.\d s: search \d+\.\d s, kernels \d+\.\d s, checks \d+\.\d s, runs \d+\.\d s$")
         self.assertEqual(
             {"measured", "known", "with_interference", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"}
             | {"refused", "failed", "failure", "device_bytes"},
