@@ -1,5 +1,6 @@
 """Tests of the program's command line: cli_test.py PROGRAM [unittest arguments]."""
 
+import itertools
 import json
 import pathlib
 import re
@@ -10,7 +11,7 @@ import numpy
 import onnx
 import program
 from onnx import TensorProto, helper
-from program import ProgramTest, float_info, model_of, network, relu, transposes
+from program import ROOFLINE, ProgramTest, float_info, model_of, network, relu, transposes
 
 
 class Help(ProgramTest):
@@ -347,10 +348,12 @@ class Optimizing(ProgramTest):
 
     def test_folds_constants_of_half_precision(self):
         weight = onnx.numpy_helper.from_array(numpy.array([1.1, 1.3, 1.7], numpy.float16), "k")
-        nodes = [helper.make_node("Mul", ["x", "k"], ["a"]), helper.make_node("Mul", ["a", "k"], ["y"])]
+        names = ["x", *(f"a{k}" for k in range(7)), "y"]  # more than one kernel
+        nodes = [helper.make_node("Mul", [before, "k"], [after]) for before, after in itertools.pairwise(names)]
         infos = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT16, [64, 3]) for name in "xy"]
         self.write("m.onnx", model_of(nodes, infos[:1], infos[1:], [weight]))
-        self.assertRegex(self.optimize("m.onnx"), r"(?m)^result +a cheaper model$")
+        self.write("npu.xprof", ROOFLINE + "roofline peak float16 1e+13\n")
+        self.assertRegex(self.optimize("m.onnx", "--device", "profile:npu.xprof"), r"(?m)^result +a cheaper model$")
         self.succeed("check", "m.onnx", "out.onnx")
 
     def test_skips_the_named_rules(self):

@@ -80,6 +80,21 @@ TEST(Report, SaysHowMuchWasNotRun) {
       << partly.to_text();
 }
 
+TEST(Report, SaysWhatTheTimeWentInto) {
+  OptimizeReport parts = report();
+  parts.time = Seconds(29.8);
+  parts.search.time = Seconds(5);
+  parts.kernels.time = Seconds(16.46);
+  parts.regions.time = Seconds(2.2);
+  parts.gate.time = Seconds(4.1);
+  EXPECT_TRUE(says(parts, "time        29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s")) << parts.to_text();
+  parts.gate.run = true;
+  EXPECT_TRUE(says(parts, "time        29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s, runs 4.1 s")) << parts.to_text();
+  EXPECT_NE(parts.to_json().find(R"("check_seconds": 2.2)"), std::string::npos);
+  parts.replayed = true;
+  EXPECT_TRUE(says(parts, "time        29.8 s")) << parts.to_text();
+}
+
 TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
   OptimizeReport with_interference = report();
   with_interference.kernels.samples = 4000;
