@@ -18,7 +18,7 @@ std::string head(const Profile& profile) {
   if (!profile.views.operators.empty()) {
     text += fmt::format("views       {}", operators_of(profile.views));
     if (profile.views.alignment > 1) text += fmt::format(", parts at multiples of {} bytes", profile.views.alignment);
-    text += "\n";
+    text += '\n';
   }
   if (!profile.roofline.given()) return text;
   text += fmt::format("roofline    {} to launch, {:.4g} GB/s", to_string(profile.roofline.launch), profile.roofline.bandwidth / 1e9);
