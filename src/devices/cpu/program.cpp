@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <new>
@@ -230,7 +229,7 @@ class Program::Builder {
     XFLOW_TRY(const std::optional<ir::Constant> written, data_.written(buffer, number));
     if (!written) return {};
     XFLOW_TRY(const auto bytes, written->source->bytes());
-    std::memcpy(place_of(static_cast<BufferId>(number)), bytes.data(), bytes.size());
+    std::ranges::copy(bytes, place_of(static_cast<BufferId>(number)));
     return {};
   }
 
@@ -263,7 +262,7 @@ Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
     if (buffer.value != input) continue;
     XFLOW_TRY(const ir::Constant constant, input_for(buffer, tensor));
     XFLOW_TRY(const auto bytes, constant.source->bytes());
-    std::memcpy(memory_.get() + offsets_[static_cast<std::size_t>(id)], bytes.data(), bytes.size());
+    std::ranges::copy(bytes, memory_.get() + offsets_[static_cast<std::size_t>(id)]);
   }
   return {};
 }
