@@ -181,12 +181,12 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
   for (CLI::Option* option : {
            with_default(sub.add_option("--budget", a.budget, "budget of the search: 30s, 500ms, 2m, 5000states")),
            sub.add_option("--time-limit", a.time_limit, "time limit of the whole run: 300s, 5m"),
-           with_default(sub.add_option("--search-memory", a.search_memory, "memory for states of the search: 1GiB, 200MiB")),
            sub.add_option("--memory", a.memory, "memory limit of the whole run: 4GiB, 500MiB"),
+           with_default(sub.add_option("--search-memory", a.search_memory, "memory for states of the search: 1GiB, 200MiB")),
            with_default(sub.add_option("--numbers", a.numerics, "allowed changes in floating point: exact, rounding, any"))
                ->check(CLI::IsMember({"exact", "rounding", "any"})),
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
-           with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or the larger of both")),
+           with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or 5%,64KiB for the larger")),
            with_default(sub.add_option("--alpha", search.alpha, "drop graphs that cost more than ALPHA times the best")),
            with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition"))
                ->check(CLI::IsMember({"auto", "backtracking", "partition"})),

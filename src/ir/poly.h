@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -122,8 +123,9 @@ struct SymbolInfo {
 class Symbols {
  public:
   Symbols() = default;
-  Symbols(const Symbols&) = delete;
   Symbols& operator=(const Symbols&) = delete;
+  // The same symbols with the same ids, for another thread, which may make new ones of its own.
+  std::shared_ptr<Symbols> copy() const { return std::shared_ptr<Symbols>(new Symbols(*this)); }
 
   // The symbol of this kind and name, created by the first call. kind: dimension, parameter or index.
   SymbolId named(SymbolKind kind, std::string_view name);
@@ -173,6 +175,7 @@ class Symbols {
   std::string to_string(std::span<const Poly> list) const;  // "[N, 3, 2*H]"
 
  private:
+  Symbols(const Symbols&) = default;
   SymbolId define(SymbolKind kind, std::vector<Poly> arguments, std::uint32_t tensor);
   // The value of a defined symbol after a substitution in its arguments; nothing if the arguments do not
   // change.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <unordered_set>
 #include <utility>
@@ -20,7 +21,8 @@ using Replacement = std::pair<ValueId, ValueId>;  // the replaced value, its rep
 
 class WorkGraph final : public GraphView {
  public:
-  WorkGraph(const Arena& source, const Graph& graph);
+  // `symbols`: a copy of those of the source, for a graph in another thread. Null: those of the source.
+  WorkGraph(const Arena& source, const Graph& graph, std::shared_ptr<Symbols> symbols = nullptr);
 
   // The arena for new operations: create them between mark() and replace().
   Arena& arena() { return arena_; }

@@ -67,7 +67,7 @@ Search::PartVisit Search::visit_part(const Window& part) {
 }
 
 Search::PartVisits::Visitor::Visitor(Search& search, ThreadTools tools, std::function<bool()> ended)
-    : tools_(std::move(tools)), options_(search.options_), ended_(std::move(ended)), of_(search) {
+    : tools_(std::move(tools)), options_(search.options_), ended_(std::move(ended)), symbols_(search.arena_.symbols().copy()), of_(search) {
   options_.max_seconds.reset();
   options_.seconds = nullptr;
   options_.progress = nullptr;
@@ -80,7 +80,7 @@ Search::PartVisit Search::PartVisits::Visitor::visit(const Window& part, std::ui
   if (search_ == nullptr) {
     const bool has_tools = tools_.rewriter != nullptr;
     search_ = std::make_unique<Search>(of_.arena_, of_.original_, has_tools ? *tools_.rewriter : of_.rewriter_,
-                                       has_tools ? tools_.follow : of_.follow_, options_);
+                                       has_tools ? tools_.follow : of_.follow_, options_, symbols_);
     search_->begin();
     search_->is_bounding_ = true;
   }
@@ -140,6 +140,7 @@ void Search::PartVisits::run(Task& task, Visitor& visitor, std::unique_lock<std:
   try {
     visit = visitor.visit(task.part, kNoLimit);
   } catch (...) {
+    visitor.reset();
     visit.ended = true;  // the calling thread visits the part itself and meets the error
   }
   lock.lock();

@@ -45,12 +45,15 @@ class Search::PartVisits {
     // `tools` may be empty: then it uses those of `search`.
     Visitor(Search& search, ThreadTools tools, std::function<bool()> ended);
     PartVisit visit(const Window& part, std::uint64_t most);
+    // Drops the search, whose state is unknown after an exception. The next visit makes another one.
+    void reset() { search_ = nullptr; }
 
    private:
     ThreadTools tools_;
     Options options_;
     std::function<bool()> ended_;
-    std::unique_ptr<Search> search_;  // made by the first visit
+    std::shared_ptr<ir::Symbols> symbols_;  // its own
+    std::unique_ptr<Search> search_;        // made by the first visit
     Search& of_;
   };
   struct Task {

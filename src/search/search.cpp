@@ -17,13 +17,15 @@ constexpr double kShareOfSearch = 0.9;
 
 }  // namespace
 
-Search::Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options)
+Search::Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options,
+               std::shared_ptr<ir::Symbols> symbols)
     : arena_(arena),
       original_(graph),
       options_(options),
       rewriter_(rewriter),
       follow_(follow),
-      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded, kept_bytes(options)}, options.per_operation),
+      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded, kept_bytes(options)}, options.per_operation,
+            std::move(symbols)),
       start_(now()) {}
 
 Search::~Search() = default;

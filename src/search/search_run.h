@@ -65,7 +65,9 @@ struct State {
 
 class Search final : private SearchSpace {
  public:
-  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);
+  // `symbols`: see ir::WorkGraph.
+  Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options,
+         std::shared_ptr<ir::Symbols> symbols = nullptr);
   ~Search();
 
   Outcome run();

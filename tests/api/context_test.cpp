@@ -177,16 +177,8 @@ TEST(Contexts, RunSideBySide) {
 }
 
 // The threads of a search share the model, the rules and the profile. Also run with the thread sanitizer.
-TEST(Contexts, SearchInSeveralThreads) {
-  GraphBuilder builder;
-  Value value = builder.input("x", DataType::float32, {16, 16});
-  for (int k = 0; k < 12; ++k) {
-    const Value turned = builder.apply("transpose", {value}, {{"perm", {1, 0}}});
-    value = builder.apply(k % 3 == 0 ? "sigmoid" : "relu", {builder.apply("matmul", {turned, value})});
-  }
-  builder.output("y", value);
-  const Graph graph = builder.build().value();
-  OptimizeOptions options = elsewhere();
+// A search with 4 threads gives what one with a single thread gives.
+void expect_same_in_several_threads(const Graph& graph, OptimizeOptions options) {
   options.search.max_states = 1'000;
   const auto one = optimize(graph, options);
   ASSERT_TRUE(one) << one.error().text();
@@ -199,6 +191,33 @@ TEST(Contexts, SearchInSeveralThreads) {
   EXPECT_EQ(several->report.search.states, one->report.search.states);
   EXPECT_EQ(several->report.search.gap->lower_bound, one->report.search.gap->lower_bound);
   EXPECT_EQ(several->report.search.gap->states, one->report.search.gap->states);
+}
+
+TEST(Contexts, SearchInSeveralThreads) {
+  GraphBuilder builder;
+  Value value = builder.input("x", DataType::float32, {16, 16});
+  for (int k = 0; k < 12; ++k) {
+    const Value turned = builder.apply("transpose", {value}, {{"perm", {1, 0}}});
+    value = builder.apply(k % 3 == 0 ? "sigmoid" : "relu", {builder.apply("matmul", {turned, value})});
+  }
+  builder.output("y", value);
+  expect_same_in_several_threads(builder.build().value(), elsewhere());
+}
+
+// Rewrites of open sizes define new symbols, such as the larger of two sizes, in each thread for itself.
+TEST(Contexts, SearchGraphsOfOpenSizesInSeveralThreads) {
+  GraphBuilder builder;
+  Value value = builder.input("x", DataType::float32, {"n", "m", 8});
+  const Value other = builder.input("z", DataType::float32, {"k", "m", 8});
+  for (int k = 0; k < 8; ++k) {
+    const Value both = builder.apply("concat", {value, other}, {{"axis", 0}});
+    const Value turned = builder.apply("transpose", {builder.apply("relu", {both})}, {{"perm", {2, 1, 0}}});
+    value = builder.apply("transpose", {builder.apply("add", {turned, turned})}, {{"perm", {2, 1, 0}}});
+  }
+  builder.output("y", value);
+  OptimizeOptions options = elsewhere();
+  options.input.shapes = {{"x", {3, 4, 8}}, {"z", {2, 4, 8}}};
+  expect_same_in_several_threads(builder.build().value(), options);
 }
 
 // Calls of one context wait for each other.

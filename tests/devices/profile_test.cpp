@@ -364,7 +364,7 @@ TEST(ProfileDevice, OfARooflineWithGroupChannelsStillHasTheBandwidthAsBound) {
   EXPECT_DOUBLE_EQ(tiles.measure(kernel, Layout::plain)->median.count(), plain.measure(kernel, Layout::plain)->median.count());
 }
 
-// The predicted time of both parts of a split behind and before a launch of a relu of 4096 elements.
+// The predicted time in ns of a softmax, a split of its result into halves, and their sum.
 double time_of_split(ProfileDevice& device, const std::vector<std::int64_t>& dims, std::int64_t axis) {
   ir::Arena arena;
   const ir::ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(dims)}, 0);

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <random>
 #include <thread>
 
@@ -168,12 +167,10 @@ TEST_F(SearchThreads, EndWhenTheRunEnds) {
       callers.insert(std::this_thread::get_id());
       return ++asked > calls ? std::optional(StopReason::cancelled) : std::nullopt;
     };
-    const auto begin = std::chrono::steady_clock::now();
     const Outcome outcome = run(graph, ended);
     EXPECT_EQ(outcome.stop, StopReason::cancelled);
     EXPECT_EQ(living, 0);
     EXPECT_EQ(callers, std::set{std::this_thread::get_id()});
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(60));
   }
 }
 
