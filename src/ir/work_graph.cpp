@@ -19,8 +19,8 @@ std::uint64_t mix(std::uint64_t seed, std::uint64_t value) { return scramble(see
 
 }  // namespace
 
-WorkGraph::WorkGraph(const Arena& source, const Graph& graph, std::shared_ptr<Symbols> symbols)
-    : arena_(symbols == nullptr ? source.shared_symbols() : std::move(symbols)) {
+WorkGraph::WorkGraph(const Arena& source, const Graph& graph, const std::shared_ptr<Symbols>& symbols)
+    : arena_(symbols == nullptr ? source.shared_symbols() : symbols) {
   copies_.assign(source.size(), kNone);
   std::vector<std::uint32_t> sources(arena_.size(), kNone);
   copies_[index_of(source.absent().node)] = number(arena_.absent().node);

@@ -22,7 +22,7 @@ using Replacement = std::pair<ValueId, ValueId>;  // the replaced value, its rep
 class WorkGraph final : public GraphView {
  public:
   // `symbols`: a copy of those of the source, for a graph in another thread. Null: those of the source.
-  WorkGraph(const Arena& source, const Graph& graph, std::shared_ptr<Symbols> symbols = nullptr);
+  WorkGraph(const Arena& source, const Graph& graph, const std::shared_ptr<Symbols>& symbols = nullptr);
 
   // The arena for new operations: create them between mark() and replace().
   Arena& arena() { return arena_; }

@@ -18,14 +18,13 @@ constexpr double kShareOfSearch = 0.9;
 }  // namespace
 
 Search::Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options,
-               std::shared_ptr<ir::Symbols> symbols)
+               const std::shared_ptr<ir::Symbols>& symbols)
     : arena_(arena),
       original_(graph),
       options_(options),
       rewriter_(rewriter),
       follow_(follow),
-      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded, kept_bytes(options)}, options.per_operation,
-            std::move(symbols)),
+      work_(arena, graph, rewriter, follow, {options.admissible, options.excluded, kept_bytes(options)}, options.per_operation, symbols),
       start_(now()) {}
 
 Search::~Search() = default;

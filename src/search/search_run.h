@@ -67,7 +67,7 @@ class Search final : private SearchSpace {
  public:
   // `symbols`: see ir::WorkGraph.
   Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options,
-         std::shared_ptr<ir::Symbols> symbols = nullptr);
+         const std::shared_ptr<ir::Symbols>& symbols = nullptr);
   ~Search();
 
   Outcome run();

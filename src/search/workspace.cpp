@@ -24,8 +24,8 @@ void insert(std::vector<NodeId>& nodes, NodeId node) {
 }  // namespace
 
 Workspace::Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
-                     Nanoseconds per_operation, std::shared_ptr<ir::Symbols> symbols)
-    : graph_(arena, graph, std::move(symbols)),
+                     Nanoseconds per_operation, const std::shared_ptr<ir::Symbols>& symbols)
+    : graph_(arena, graph, symbols),
       rewriter_(rewriter),
       limits_(std::move(limits)),
       cost_(follow(graph_)),

@@ -86,7 +86,7 @@ class Workspace {
 
   // `per_operation` is added to the time of a graph for each operation. `symbols`: see ir::WorkGraph.
   Workspace(const ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Follow& follow, Limits limits,
-            Nanoseconds per_operation, std::shared_ptr<ir::Symbols> symbols = nullptr);
+            Nanoseconds per_operation, const std::shared_ptr<ir::Symbols>& symbols = nullptr);
 
   const ir::WorkGraph& graph() const { return graph_; }
   cost::Ticks time() const { return time_of(graph_.operations()); }
