@@ -316,9 +316,9 @@ class Memory(LimitsTest):
             ]
             value = f"v{k}"
         model = model_of(nodes, [float_info("x", [8, 16])], [float_info(value, [8, 16])], weights)
-        report, peak = self.peak_of(model, 150, "--budget", "1000000000states", "--no-gate")
+        report, peak = self.peak_of(model, 100, "--budget", "1000000000states", "--time-limit", "60m", "--no-gate")
         self.assertEqual("memory limit", report["search"]["stop_reason"])
-        self.assertLessEqual(peak, 1.1 * 150)
+        self.assertLessEqual(peak, 1.1 * 100)
 
     def test_of_checks(self):
         report, peak = self.peak_of(self.large_tensors(), 300, "--budget", "2000states", "--no-gate")
@@ -375,7 +375,7 @@ class Stages(LimitsTest):
         self.assertRegex(
             report["kernels"]["failure"],
             r"^cannot run matmul\(float32\[4096,4096\], float32\[4096,4096\]\) -> float32\[4096,4096\] here: "
-            r"timing it takes at least [0-9.]+ s, and [0-9.]+ s are left$",
+            r"(timing it takes at least [0-9.]+ s, and [0-9.]+ s are left|timing was stopped)$",  # the latter if the machine is busy
         )
 
     def test_constants_that_are_folded(self):
