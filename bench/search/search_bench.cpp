@@ -158,6 +158,12 @@ std::uint64_t states_of_environment() {
   return states == nullptr ? 20'000 : std::strtoull(states, nullptr, 10);
 }
 
+// XFLOW_BENCH_STRATEGY: the strategy of a search, auto without it.
+Strategy strategy_of_environment() {
+  const char* name = std::getenv("XFLOW_BENCH_STRATEGY");
+  return name == nullptr ? Strategy::automatic : parse_strategy(name).value();
+}
+
 double peak_megabytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -175,6 +181,7 @@ void search_from(benchmark::State& state, ir::Arena& arena, const ir::Graph& gra
     search::RuleRewriter rewriter(shipped_rules(), {});
     search::Options options;
     options.max_states = states;
+    options.strategy = strategy_of_environment();
     outcome = search::search(
         arena, graph, rewriter, [&](const ir::WorkGraph& work) { return model.follow(work); }, options);
     graphs += static_cast<double>(outcome.states);
@@ -214,6 +221,7 @@ void search_case(benchmark::State& state, const bench::NamedCase& which, int siz
     search::RuleRewriter rewriter(shipped_rules(), {});
     search::Options options;
     options.max_states = states_of_environment();
+    options.strategy = strategy_of_environment();
     options.max_growth = kFreeGrowth;
     outcome = search::search(
         *made.arena, made.graph, rewriter, [&](const ir::WorkGraph& work) { return model.follow(work); }, options);
@@ -258,6 +266,7 @@ void search_transformer(benchmark::State& state, int layers) {
     search::RuleRewriter rewriter(rules, {});
     search::Options options;
     options.max_states = states_of_environment();
+    options.strategy = strategy_of_environment();
     outcome = search::search(
         arena, graph, rewriter, [&](const ir::WorkGraph& work_graph) { return model.follow(work_graph); }, options);
   }

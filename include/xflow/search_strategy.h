@@ -17,6 +17,7 @@ enum class Strategy : std::uint8_t {
   automatic,     // descents, then windows, then the whole graph
   backtracking,  // best first over the whole graph (TASO, SOSP 2019, algorithm 2)
   partition,     // descents, then windows
+  egraph,        // descents, then e-graphs of windows (egg, POPL 2021; TENSAT, MLSys 2021)
 };
 constexpr const char* to_string(Strategy strategy) {
   switch (strategy) {
@@ -26,6 +27,8 @@ constexpr const char* to_string(Strategy strategy) {
       return "backtracking";
     case Strategy::partition:
       return "partition";
+    case Strategy::egraph:
+      return "egraph";
   }
   return "";
 }

@@ -35,7 +35,7 @@ Result<Numerics> parse_numerics(std::string_view text) {
 }
 
 Result<Strategy> parse_strategy(std::string_view text) {
-  constexpr Strategy kAll[] = {Strategy::automatic, Strategy::backtracking, Strategy::partition};
+  constexpr Strategy kAll[] = {Strategy::automatic, Strategy::backtracking, Strategy::partition, Strategy::egraph};
   return parse<Strategy>(kAll, "strategy", text);
 }
 

@@ -188,8 +188,8 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
            sub.add_flag("--fast-math", a.fast_math, "the same as --numbers any"),
            with_default(sub.add_option("--max-growth", a.max_growth, "growth of the constants: 5%, 64KiB, or 5%,64KiB for the larger")),
            with_default(sub.add_option("--alpha", search.alpha, "drop graphs that cost more than ALPHA times the best")),
-           with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition"))
-               ->check(CLI::IsMember({"auto", "backtracking", "partition"})),
+           with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition, egraph"))
+               ->check(CLI::IsMember({"auto", "backtracking", "partition", "egraph"})),
            with_default(sub.add_option("--gap", a.gap, "bound on the best graph: on, off, auto (on with a profile)"))
                ->check(CLI::IsMember({"auto", "on", "off"})),
            with_default(sub.add_option("--search-threads", search.threads, "threads that look for this bound, with a profile"))

@@ -35,6 +35,8 @@ class IncrementalCost {
   // Whether the cost may be compared with that of the initial graph: nothing unmeasured has been added
   // since.
   virtual bool comparable() const = 0;
+  // Whether all of the graph was measured.
+  virtual bool complete() const { return true; }
 
   // The time of the kernels that compute one of the nodes, with the conversions of their values.
   virtual Ticks time_of(std::span<const ir::NodeId> nodes) const = 0;

@@ -40,6 +40,7 @@ class IncrementalCover final : public IncrementalCost {
   void update(std::span<const ir::WorkGraph::Change> changes) override;
   Ticks time() const override { return sums_.time; }
   bool comparable() const override { return sums_.excess == 0; }
+  bool complete() const override { return sums_.unmeasured == 0 && refusals_.empty(); }
   Ticks time_of(std::span<const ir::NodeId> nodes) const override;
   std::size_t mark() override;
   void undo(std::size_t mark) override;

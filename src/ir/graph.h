@@ -138,6 +138,19 @@ std::uint64_t structural_hash(const Arena& arena, const Graph& graph);
 // outputs. Deterministic.
 std::vector<NodeId> topological_order(const Arena& arena, const Graph& graph);
 
+// Which values of an e-graph are equal. Operations read representatives.
+class ValueClasses {
+ public:
+  ValueClasses() = default;
+  virtual ~ValueClasses() = default;
+  ValueClasses(const ValueClasses&) = delete;
+  ValueClasses& operator=(const ValueClasses&) = delete;
+
+  virtual ValueId representative(ValueId value) const = 0;
+  // The outputs of operations that are equal to a representative.
+  virtual std::span<const ValueId> members(ValueId representative) const = 0;
+};
+
 // The nodes of a graph and the users of each value.
 class GraphView {
  public:
@@ -153,6 +166,8 @@ class GraphView {
   virtual std::span<const NodeId> users(NodeId node) const = 0;
   // The number of operand slots and graph outputs that read `value`.
   virtual std::size_t use_count(ValueId value) const = 0;
+  // Null: values are equal only if their ids are.
+  virtual const ValueClasses* classes() const { return nullptr; }
 };
 
 // The view of an unchanging graph, with its nodes in topological order.

@@ -391,6 +391,7 @@ class TypeBinder {
       case Guard::Kind::is_finite:
         return for_all(guard.value, [&](ir::ValueId value) { return is_finite(value); });
       case Guard::Kind::uses_equal: {
+        if (uses_.classes() != nullptr) return true;  // each operation of an e-graph may be in a graph where it holds
         const auto count = evaluate_integer(guard.arguments[0], environment_, symbols());
         const ir::ValueId value = environment_.values.at(guard.value);
         return count && *count == ir::Poly(static_cast<std::int64_t>(uses_.use_count(value)));

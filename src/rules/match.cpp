@@ -17,6 +17,7 @@ class Machine {
       : pattern_(pattern),
         arena_(arena),
         uses_(uses),
+        classes_(uses.classes()),
         options_(options),
         nodes_(pattern.nodes().size()),
         bound_nodes_(pattern.nodes().size(), false),
@@ -27,7 +28,13 @@ class Machine {
     if (!bind_node(0, root)) return;
     std::size_t step = 0;
     std::size_t alternative = 0;
+    std::uint64_t steps = 0;
     for (;;) {
+      if (options_.steps != nullptr && (*options_.steps == 0 || ++steps > options_.most_steps)) {
+        *options_.is_cut = true;
+        return;
+      }
+      if (options_.steps != nullptr) --*options_.steps;
       bool ok = true;
       if (step == pattern_.steps().size()) {
         if (!finish(found)) return;
@@ -86,15 +93,41 @@ class Machine {
 
   std::size_t alternatives(const PatternStep& step) const {
     const PatternNode& node = pattern_.nodes()[static_cast<std::size_t>(step.node)];
-    if (step.kind == PatternStep::Kind::operands) return node.swaps ? 2 : 1;
+    if (step.kind == PatternStep::Kind::operands) return choices_of(node, false) + (node.swaps ? choices_of(node, true) : 0);
     const ir::NodeId anchor = values_[step.slot]->node;
     read(anchor);
     return uses_.contains(anchor) ? uses_.users(anchor).size() : 0;
   }
 
   bool execute(const PatternStep& step, std::size_t alternative) {
-    if (step.kind == PatternStep::Kind::operands) return bind_operands(static_cast<std::size_t>(step.node), alternative == 1);
-    return bind_node(static_cast<std::size_t>(step.node), uses_.users(values_[step.slot]->node)[alternative]);
+    const auto index = static_cast<std::size_t>(step.node);
+    if (step.kind == PatternStep::Kind::operands) {
+      const std::size_t unswapped = choices_of(pattern_.nodes()[index], false);
+      const bool swapped = alternative >= unswapped;
+      return bind_operands(index, swapped, swapped ? alternative - unswapped : alternative);
+    }
+    return bind_node(index, uses_.users(values_[step.slot]->node)[alternative]);
+  }
+
+  // The operations that can define each operand that the pattern names: all combinations of members of their
+  // classes. One if values have no classes.
+  std::size_t choices_of(const PatternNode& pattern, bool swapped) const {
+    if (classes_ == nullptr) return 1;
+    std::size_t count = 1;
+    for (std::size_t k = 0; k < pattern.operands.size(); ++k) count *= members_of(pattern, k, swapped);
+    return count;
+  }
+  std::size_t members_of(const PatternNode& pattern, std::size_t k, bool swapped) const {
+    const PatternOperand& operand = pattern.operands[k];
+    const auto is_same = [&](const PatternOperand& other) { return other.kind == operand.kind && other.node == operand.node; };
+    const bool is_open = operand.kind == PatternOperand::Kind::value && operand.node >= 0 &&
+                         !bound_nodes_[static_cast<std::size_t>(operand.node)] &&
+                         std::none_of(pattern.operands.begin(), pattern.operands.begin() + static_cast<std::ptrdiff_t>(k), is_same);
+    if (!is_open) return 1;
+    const ir::Node& node = arena_.node(nodes_[static_cast<std::size_t>(&pattern - pattern_.nodes().data())].id);
+    const std::size_t at = swapped ? 1 - k : k;
+    if (at >= node.operands.size() || arena_.is_absent(node.operands[at])) return 1;
+    return classes_->members(node.operands[at]).size();
   }
 
   void read(ir::NodeId id) const {
@@ -103,6 +136,7 @@ class Machine {
 
   bool bind_value(std::size_t slot, ir::ValueId value) {
     read(value.node);
+    if (classes_ != nullptr) value = classes_->representative(value);
     if (values_[slot]) return *values_[slot] == value;
     values_[slot] = value;
     trail_.push_back({Bound::Kind::value, slot});
@@ -148,20 +182,34 @@ class Machine {
     });
   }
 
-  bool bind_operands(std::size_t index, bool swapped) {
+  // `choice` is one of choices_of.
+  bool bind_operands(std::size_t index, bool swapped, std::size_t choice) {
     const PatternNode& pattern = pattern_.nodes()[index];
     const ir::Node& node = arena_.node(nodes_[index].id);
     nodes_[index].swapped = swapped;
+    std::vector<std::size_t> members;  // before the first operand is bound
+    for (std::size_t k = 0; classes_ != nullptr && k < pattern.operands.size(); ++k) members.push_back(members_of(pattern, k, swapped));
     for (std::size_t k = 0; k < pattern.operands.size(); ++k) {
       const PatternOperand& operand = pattern.operands[k];
       if (operand.kind == PatternOperand::Kind::list) return bind_list(operand.slot, node, k);
       const std::size_t at = swapped ? 1 - k : k;
       const ir::ValueId value = at < node.operands.size() ? node.operands[at] : arena_.absent();
-      if (!bind_operand(operand, value)) return false;
+      ir::ValueId definition = value;
+      if (classes_ != nullptr) {
+        const std::size_t count = members[k];
+        if (operand.kind == PatternOperand::Kind::value && operand.node >= 0 && !arena_.is_absent(value)) {
+          const auto equal = classes_->members(value);
+          if (equal.empty()) return false;
+          definition = equal[choice % count];
+        }
+        choice /= count;
+      }
+      if (!bind_operand(operand, value, definition)) return false;
     }
     return true;
   }
-  bool bind_operand(const PatternOperand& operand, ir::ValueId value) {
+  // `definition`: an equal value, the output of the operation to match.
+  bool bind_operand(const PatternOperand& operand, ir::ValueId value, ir::ValueId definition) {
     switch (operand.kind) {
       case PatternOperand::Kind::absent:
         return arena_.is_absent(value);
@@ -174,7 +222,7 @@ class Machine {
     if (operand.node < 0) return constant_fits(operand.slot, value) && bind_value(operand.slot, value);
     const auto node = static_cast<std::size_t>(operand.node);
     if (bound_nodes_[node]) return values_[operand.slot] == value;
-    return bind_node(node, value.node) && values_[operand.slot] == value;
+    return bind_node(node, definition.node) && values_[operand.slot] == value;
   }
   // Pointwise rules do not depend on shapes: a tensor filled with the number matches. In other rules the
   // literal has one element.
@@ -265,6 +313,7 @@ class Machine {
   const Pattern& pattern_;
   ir::Arena& arena_;
   const ir::GraphView& uses_;
+  const ir::ValueClasses* classes_;
   const MatchOptions& options_;
   std::vector<MatchedNode> nodes_;
   std::vector<bool> bound_nodes_;

@@ -21,6 +21,12 @@ struct MatchOptions {
   // Receives the visited nodes, some of them more than once. While these nodes and their users do not
   // change, neither do the occurrences. May be null.
   std::vector<ir::NodeId>* reads = nullptr;
+  // In an e-graph a pattern has as many occurrences as there are combinations of equal values. `steps` are
+  // left for all patterns, at most `most_steps` for one pattern at one operation. `is_cut` is set to true
+  // where they ended it. Null: no limits.
+  std::uint64_t* steps = nullptr;
+  std::uint64_t most_steps = 0;
+  bool* is_cut = nullptr;
 };
 
 // One occurrence of a source. Inner values of the source may have other uses: they then stay in the graph,

@@ -6,21 +6,55 @@
 #include "src/rules/apply.h"
 
 namespace xflow::search {
+namespace {
+
+// Of matching one pattern at one operation of an e-graph.
+constexpr std::uint64_t kMostSteps = 2'000;
+
+// A hash of the rule and of all that the match has bound but attributes, which the operations decide.
+std::uint64_t key_of(rules::RuleId rule, const rules::Match& match) {
+  std::uint64_t key = static_cast<std::uint64_t>(rule) + 1;
+  const auto add = [&key](std::uint64_t value) { key = (key ^ value) * 0x9E3779B97F4A7C15ULL + (key >> 29U); };
+  const auto add_value = [&](ir::ValueId value) { add(std::hash<ir::ValueId>()(value)); };
+  for (const ir::NodeId node : match.nodes) add(static_cast<std::uint64_t>(node));
+  for (const auto& [name, value] : match.environment.values) add_value(value);
+  for (const auto& [name, list] : match.environment.lists)
+    for (const ir::ValueId value : list) add_value(value);
+  return key | 1U;
+}
+
+}  // namespace
 
 void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads,
                             const std::function<void(Rewrite)>& found) {
   rules::MatchOptions options = options_;
   options.reads = &reads;
-  rules_.match(graph.arena(), graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
+  match(graph.arena(), graph, root, options, found);
+}
+
+bool RuleRewriter::equal_rewrites(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, std::uint64_t& steps,
+                                  const std::function<void(Rewrite)>& found) {
+  rules::MatchOptions options = options_;
+  bool is_cut = false;
+  options.steps = &steps;
+  options.most_steps = kMostSteps;
+  options.is_cut = &is_cut;
+  match(arena, graph, root, options, found);
+  return !is_cut;
+}
+
+void RuleRewriter::match(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, const rules::MatchOptions& options,
+                         const std::function<void(Rewrite)>& found) {
+  rules_.match(arena, graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
     const auto kept = std::make_shared<const rules::Match>(match);
     found(Rewrite{rules_.rule(rule).name,
-                  [this, kept](ir::Arena& arena) {
+                  [this, kept](ir::Arena& made_in) {
                     std::vector<ir::Replacement> result;
-                    if (const auto map = rules::apply(arena, *kept, &constants_)) result.assign(map->begin(), map->end());
+                    if (const auto map = rules::apply(made_in, *kept, &constants_)) result.assign(map->begin(), map->end());
                     std::sort(result.begin(), result.end());  // the order of a hash map is not deterministic
                     return result;
                   },
-                  rules_.rule(rule).outputs.size() > 1, match.nodes});
+                  rules_.rule(rule).outputs.size() > 1, match.nodes, graph.classes() != nullptr ? key_of(rule, match) : 0});
     return true;
   });
 }

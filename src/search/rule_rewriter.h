@@ -15,8 +15,13 @@ class RuleRewriter final : public Rewriter {
   RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options)
       : rules_(rules), constants_(rules), options_(options) {}
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override;
+  bool equal_rewrites(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, std::uint64_t& steps,
+                      const std::function<void(Rewrite)>& found) override;
 
  private:
+  void match(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, const rules::MatchOptions& options,
+             const std::function<void(Rewrite)>& found);
+
   const rules::VerifiedRules& rules_;
   rules::ConstantRules constants_;
   rules::MatchOptions options_;

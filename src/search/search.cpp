@@ -59,7 +59,7 @@ Outcome Search::run() {
 void Search::run_strategy() {
   push(kOriginal, Part::all);
   if (options_.strategy != Strategy::backtracking) search_parts();
-  if (options_.strategy != Strategy::partition) return search_whole();
+  if (options_.strategy != Strategy::partition && options_.strategy != Strategy::egraph) return search_whole();
   if (!stopped()) outcome_.stop = StopReason::ended;
 }
 
@@ -68,7 +68,7 @@ void Search::search_parts() {
   if (!stopped()) descend(begin);
   if (!stopped()) descend_steepest(kOriginal);
   const StateId descended = best_;
-  if (!stopped()) search_windows();
+  if (!stopped()) options_.strategy == Strategy::egraph ? search_egraphs() : search_windows();
   if (best_ != descended) push(best_, Part::all);
 }
 

@@ -13,9 +13,12 @@
 #include <utility>
 #include <vector>
 
+#include "src/search/egraph_choice.h"
+#include "src/search/egraph_prices.h"
 #include "src/search/growth_plan.h"
 #include "src/search/improvements.h"
 #include "src/search/search.h"
+#include "src/search/window_egraph.h"
 #include "src/search/windows.h"
 
 namespace xflow::search {
@@ -229,6 +232,29 @@ class Search final : private SearchSpace {
   // Repeats the rewrites of another window of the same structure. True if the graph is cheaper then.
   bool repeat(StateId& base, const WindowRewrites& rewrites, const OpenWindow& window);
 
+  // --- E-graphs --------------------------------------------------------------------------------------------------------------------------
+
+  // A graph that an e-graph has found: a choice of its operations, and the time of the whole graph with it.
+  struct EGraphGoal {
+    Chosen chosen;
+    std::vector<ir::NodeId> operations;  // of the e-graph
+    Ticks time{};
+  };
+  // Searches in e-graphs of windows, of the cheapest graph and of the original, until none gives a cheaper
+  // one.
+  void search_egraphs();
+  // Searches in the e-graph of a window of the graph of `base`. If a graph that is cheaper is reached, it is
+  // the new base, and the result is true.
+  bool search_egraph(StateId& base, const Window& planned);
+  // The cheapest graph that is found in an e-graph of the workspace's graph; nothing if none is cheaper.
+  std::optional<EGraphGoal> choose(const WindowEGraph& egraph);
+  // The time of the workspace's graph with a choice; nothing if it is not possible.
+  std::optional<Ticks> time_with(const WindowEGraph& egraph, const Chosen& chosen);
+  class Progression;
+  // The state after the rewrites that lead from the workspace's state to a goal; the cheapest one that was
+  // reached if the goal is not. `all`: see WindowEGraph::reasons.
+  StateId reach(const OpenWindow& window, WindowEGraph& egraph, const EGraphGoal& goal, bool all);
+
   // --- Lower bound -----------------------------------------------------------------------------------------------------------------------
 
   // The result of a visit of a part: a function of the original, the part and the limits alone, and so the
@@ -309,6 +335,7 @@ class Search final : private SearchSpace {
   RuleSets rule_sets_;
   std::unordered_set<std::uint64_t> finished_windows_;            // signatures of windows without a cheaper graph, in this pass
   std::unordered_map<std::uint64_t, WindowRewrites> repeatable_;  // of windows with one, by signature
+  EGraphPrices::Known known_prices_;
   std::unique_ptr<PartVisits> visits_;
 };
 

@@ -31,6 +31,8 @@ struct Rewrite {
   std::function<std::vector<ir::Replacement>(ir::Arena&)> build;
   bool merges = false;                   // it replaces several values by parts of one value
   std::vector<ir::NodeId> matched = {};  // the operations that it rewrites; empty if it is the one at the root alone
+  // Of rewrites in an e-graph: those with equal keys at one operation do the same. 0: unknown.
+  std::uint64_t key = 0;
 };
 
 // Finds the rewrites of a graph.
@@ -44,6 +46,13 @@ class Rewriter {
   // `reads` receives the nodes that the answer depends on: it depends on their operands or on their users.
   virtual void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads,
                         const std::function<void(Rewrite)>& found) = 0;
+  // The same for an operation of an e-graph (see ir::GraphView::classes), whose arena is `arena`. By default
+  // there are none. False if there may be more than were found. `steps` of matching are left and are counted
+  // down.
+  virtual bool equal_rewrites(ir::Arena& /*arena*/, const ir::GraphView& /*graph*/, ir::NodeId /*root*/, std::uint64_t& /*steps*/,
+                              const std::function<void(Rewrite)>& /*found*/) {
+    return true;
+  }
 };
 
 enum class StateId : std::uint32_t {};

@@ -26,9 +26,9 @@ TEST(Names, OfNumericsAreThoseThatAreParsed) {
 }
 
 TEST(Names, OfStrategiesAreThoseThatAreParsed) {
-  for (const Strategy strategy : {Strategy::automatic, Strategy::backtracking, Strategy::partition})
+  for (const Strategy strategy : {Strategy::automatic, Strategy::backtracking, Strategy::partition, Strategy::egraph})
     EXPECT_EQ(parse_strategy(to_string(strategy)).value(), strategy);
-  EXPECT_EQ(parse_strategy("egraph").error().text(), "strategy 'egraph' is none of auto, backtracking, partition");
+  EXPECT_EQ(parse_strategy("ilp").error().text(), "strategy 'ilp' is none of auto, backtracking, partition, egraph");
 }
 
 TEST(Names, AreThoseOfReports) {

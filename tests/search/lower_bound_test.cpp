@@ -107,6 +107,34 @@ TEST_F(LowerBounds, IsTheLeastCostOfAllGraphsOfASmallGraph) {
   EXPECT_GT(improved, 500);
 }
 
+TEST_F(LowerBounds, IsReachedThroughAnEGraphOfASmallGraph) {
+  std::mt19937 random(2);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  int compared = 0;
+  for (int k = 0; k < 1'000; ++k) {
+    rules.clear();
+    for (int r = 1 + below(4); r > 0; --r) {
+      const char from = static_cast<char>('a' + below(4));
+      const char to = below(6) == 0 ? '.' : static_cast<char>('a' + below(4));
+      if (to != from) rules.emplace_back(from, to);
+    }
+    for (auto& [letter, price] : prices) price = 1 + below(1'000);
+    std::vector<ir::ValueId> values = {x};
+    for (int operations = 1 + below(6); operations > 0; --operations) {
+      const auto any = [&] { return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))]; };
+      values.push_back(below(3) == 0 ? pair(any(), values.back()) : apply(static_cast<char>('a' + below(4)), values.back()));
+    }
+    const auto best = least(values.back(), 60);
+    if (!best) continue;
+    Options how = options(20'000);
+    how.bound_states = 0;
+    how.strategy = Strategy::egraph;
+    EXPECT_EQ(run(ir::Graph{{values.back()}}, how).after.count(), *best) << "round " << k;
+    ++compared;
+  }
+  EXPECT_GT(compared, 500);
+}
+
 TEST_F(LowerBounds, AddsUpWhatTheRulesSaveInPartsThatDoNotOverlap) {
   rules = {{'a', 'b'}, {'b', 'c'}, {'d', '.'}};
   prices = {{'a', 100}, {'b', 130}, {'c', 40}, {'d', 5}, {'e', 7}};

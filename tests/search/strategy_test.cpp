@@ -70,6 +70,57 @@ TEST_F(Strategies, PartitionEndsWithoutTheWholeGraph) {
   EXPECT_STREQ(to_string(outcome.stop), "end of the strategy");
 }
 
+TEST_F(Strategies, EGraphsPassGraphsThatCostMoreThanAlphaAllows) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
+  prices = {{'a', 100}, {'b', 100'000}, {'c', 100'000}, {'d', 1}};
+  for (const int length : {1, 10, 60}) {
+    const ir::Graph graph{{chain(std::string(static_cast<std::size_t>(length), 'a'), x)}};
+    Options options;
+    options.max_states = 10'000;
+    options.strategy = Strategy::partition;
+    EXPECT_EQ(run(graph, options).after.count(), 100.0 * length);
+    options.strategy = Strategy::egraph;
+    const Outcome outcome = run(graph, options);
+    EXPECT_EQ(outcome.after.count(), length);
+    EXPECT_EQ(outcome.steps.size(), 3U * static_cast<std::size_t>(length));
+    EXPECT_EQ(outcome.stop, StopReason::ended);
+    EXPECT_LT(outcome.best_states, 1'000U + 100U * static_cast<std::uint64_t>(length));
+    EXPECT_EQ(replay(graph, trace_of(outcome)).after, outcome.after);
+  }
+}
+
+TEST_F(Strategies, EGraphsGiveTheSameInEveryRunAndNeverMoreWithMoreStates) {
+  std::mt19937 random(1);
+  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
+  for (int k = 0; k < 15; ++k) {
+    rules.clear();
+    for (int r = 0; r < 4; ++r) {
+      const char from = static_cast<char>('a' + below(4));
+      const char to = below(6) == 0 ? '.' : below(8) == 0 ? '2' : static_cast<char>('a' + below(4));
+      if (to != from) rules.emplace_back(from, to);
+    }
+    for (auto& [letter, price] : prices) price = 1 + below(100);
+    std::vector<ir::ValueId> values = {x};
+    for (int operations = 1 + below(40); operations > 0; --operations) {
+      const auto any = [&] { return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))]; };
+      values.push_back(below(3) == 0 ? pair(any(), values.back()) : apply(static_cast<char>('a' + below(4)), values.back()));
+    }
+    Options options;
+    options.strategy = Strategy::egraph;
+    Nanoseconds before{1e9};
+    for (const std::uint64_t states : {5U, 20U, 100U, 1'000U, 5'000U}) {
+      options.max_states = states;
+      const Outcome outcome = run(ir::Graph{{values.back()}}, options);
+      const Outcome other = run(ir::Graph{{values.back()}}, options);
+      EXPECT_EQ(outcome.after, other.after);
+      EXPECT_EQ(outcome.states, other.states);
+      EXPECT_EQ(trace_of(outcome).size(), trace_of(other).size());
+      EXPECT_LE(outcome.after, before);
+      before = outcome.after;
+    }
+  }
+}
+
 TEST_F(Strategies, OfTheCallerSeesEveryRewriteWithItsEffect) {
   rules = {{'a', 'b'}, {'a', '.'}, {'c', 'd'}};
   prices = {{'a', 100}, {'b', 130}, {'c', 50}, {'d', 20}};

@@ -77,8 +77,13 @@ class ToyRewriter final : public Rewriter {
   // `rules` must outlive the object.
   explicit ToyRewriter(const Rules& rules) : rules_(rules) {}
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>&, const std::function<void(Rewrite)>& found) override {
-    const ir::Node& node = graph.arena().node(root);
-    if (node.operands.size() != 1) return;
+    std::uint64_t steps = 1;
+    equal_rewrites(graph.arena(), graph, root, steps, found);
+  }
+  bool equal_rewrites(ir::Arena& arena, const ir::GraphView&, ir::NodeId root, std::uint64_t&,
+                      const std::function<void(Rewrite)>& found) override {
+    const ir::Node& node = arena.node(root);
+    if (node.operands.size() != 1) return true;
     for (const auto& [from, to] : rules_) {
       if (node.op != static_cast<ir::OperatorId>(from)) continue;
       const std::string& rule = *names_.insert(std::string(1, from) + " to " + to).first;
@@ -90,6 +95,7 @@ class ToyRewriter final : public Rewriter {
                           {{root, 0}, letter == '.' ? operand : apply_toy(in, letter, twice ? apply_toy(in, letter, operand) : operand)}};
                     }});
     }
+    return true;
   }
 
  private:
@@ -112,6 +118,10 @@ class Toy : public ::testing::Test, public Rewriter {
 
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override {
     rewriter_.rewrites(graph, root, reads, found);
+  }
+  bool equal_rewrites(ir::Arena& in, const ir::GraphView& graph, ir::NodeId root, std::uint64_t& steps,
+                      const std::function<void(Rewrite)>& found) override {
+    return rewriter_.equal_rewrites(in, graph, root, steps, found);
   }
 
   Outcome run(const ir::Graph& graph, const Options& options = {}) { return run(graph, *this, options); }
