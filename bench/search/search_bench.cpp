@@ -3,6 +3,7 @@
 //   bench_search                     parts of a step, and a search of 2,000 states, on graphs of 1,000 operations
 //   bench_search MODEL.onnx...       a search of each model; XFLOW_BENCH_STATES is its budget, 20,000 without it
 //   bench_search --benchmark_filter=case/   small graphs whose cheapest equivalent is known (cases.h)
+//     XFLOW_BENCH_STRATEGY is the strategy of all searches, auto without it
 //   bench_search --benchmark_filter=transformer/200   a transformer of 200 layers and 10,200 operations (transformer.h)
 //
 // Counters: states a second, seconds to the best graph, predicted time after as a part of that before, peak memory of the process in MB; of

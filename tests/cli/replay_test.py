@@ -57,6 +57,16 @@ class ReplayTest(ProgramTest):
                 self.assertEqual(report["nodes"], again["nodes"])
                 self.assertEqual([step["rule"] for step in report["steps"]], [step["rule"] for step in again["steps"]])
 
+    def test_makes_the_same_bytes_of_each_strategy(self):
+        saved = {}
+        for strategy in ("auto", "backtracking", "partition", "egraph"):
+            with self.subTest(strategy=strategy):
+                report = self.optimize(merged_products(), "--strategy", strategy)
+                self.assertTrue(report["improved"])
+                self.replay()
+                saved[strategy] = report["predicted_nanoseconds"]["after"]
+        self.assertEqual(saved["auto"], saved["egraph"])
+
     def test_makes_the_same_bytes_with_clean_ups(self):
         nodes = [helper.make_node("Identity", ["x"], ["same"]), *merged_products().graph.node]
         model = merged_products()
