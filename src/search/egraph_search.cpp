@@ -29,16 +29,7 @@ void Search::search_egraphs() {
   if (best_ != kOriginal) bases.push_back(kOriginal);
   for (const std::size_t size : kSizes) {
     for (StateId& base : bases) {
-      finished_windows_.clear();
-      repeatable_.clear();
-      for (bool improved = true; improved && !stopped();) {
-        improved = false;
-        if (!step_to(base)) return;
-        for (const Window& window : windows_of(work_.graph(), size)) {
-          if (stopped() || is_full()) return;
-          improved = search_egraph(base, window) || improved;
-        }
-      }
+      if (!search_each_window(base, size, [&](const Window& window) { return search_egraph(base, window); })) return;
     }
   }
 }

@@ -1,6 +1,7 @@
 // One search: its states, its budgets and its strategies. See search.h.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -222,6 +223,9 @@ class Search final : private SearchSpace {
   // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
   // one.
   void search_windows();
+  // Calls `in` for each window of the graph of `base`, which it may change, until it has returned false for
+  // all windows of one graph. False if the search ends before.
+  bool search_each_window(const StateId& base, std::size_t size, const std::function<bool(const Window&)>& in);
   // Searches for a graph that is cheaper than `base` by rewrites of the window's operations and of those
   // that they make. If there is one, it is the new base, and the result is true.
   bool search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha);

@@ -38,8 +38,8 @@ class WindowEGraph final : public ir::GraphView, public ir::ValueClasses {
     std::uint64_t steps = 200'000;     // of matching, in a round
     std::size_t rounds_of_merges = 2;  // what is merged could be merged again without end
   };
-  // Applies rewrites to all operations until nothing new comes. False if a limit, `admissible` or `stopped`
-  // came first. Rewrites that make an operation which `admissible` refuses are left out.
+  // Applies rewrites to all operations until nothing new comes. False if a limit or `stopped` came first.
+  // Rewrites that make an operation which `admissible` refuses are left out.
   bool saturate(Rewriter& rewriter, const Workspace::Admissible& admissible, const Limits& limits, const std::function<bool()>& stopped);
 
   const ir::Arena& arena() const { return arena_; }

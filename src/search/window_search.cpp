@@ -99,20 +99,26 @@ void Search::search_windows() {
   std::vector<StateId> bases = {best_};
   if (best_ != kOriginal) bases.push_back(kOriginal);
   for (const Pass& pass : kPasses) {
+    const double alpha = 1 + std::max(options_.alpha - 1, 0.0) * pass.alpha;
     for (StateId& base : bases) {
-      finished_windows_.clear();
-      repeatable_.clear();
-      for (bool improved = true; improved && !stopped();) {
-        improved = false;
-        if (!step_to(base)) return;
-        for (const Window& window : windows_of(work_.graph(), pass.size)) {
-          if (stopped() || is_full()) return;
-          const double alpha = 1 + std::max(options_.alpha - 1, 0.0) * pass.alpha;
-          improved = search_window(base, window, pass.states, alpha) || improved;
-        }
-      }
+      const auto in = [&](const Window& window) { return search_window(base, window, pass.states, alpha); };
+      if (!search_each_window(base, pass.size, in)) return;
     }
   }
+}
+
+bool Search::search_each_window(const StateId& base, std::size_t size, const std::function<bool(const Window&)>& in) {
+  finished_windows_.clear();
+  repeatable_.clear();
+  for (bool improved = true; improved && !stopped();) {
+    improved = false;
+    if (!step_to(base)) return false;
+    for (const Window& window : windows_of(work_.graph(), size)) {
+      if (stopped() || is_full()) return false;
+      improved = in(window) || improved;
+    }
+  }
+  return true;
 }
 
 bool Search::search_window(StateId& base, const Window& planned, std::uint64_t most_states, double alpha) {

@@ -8,9 +8,11 @@
 
 #include "bench/search/cases.h"
 #include "src/eval/evaluate.h"
+#include "src/ops/op.h"
 #include "src/optimizer/shipped_rules.h"
 #include "src/search/rule_rewriter.h"
 #include "src/search/window_egraph.h"
+#include "tests/search/random_inputs.h"
 
 namespace xflow {
 namespace {
@@ -37,21 +39,6 @@ Values values_of(ir::Arena& arena, const ir::Graph& graph, const eval::Bindings&
   if (outputs)
     for (const eval::Tensor& output : *outputs) values.push_back(eval::doubles(output).value());
   return values;
-}
-
-eval::Bindings random_inputs(const ir::Arena& arena, const ir::Graph& graph, std::mt19937_64& random) {
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  eval::Bindings inputs;
-  for (const ir::NodeId id : ir::topological_order(arena, graph)) {
-    if (arena.node(id).kind != ir::NodeKind::input) continue;
-    std::vector<std::int64_t> dims = *ir::constant_shape(arena.type({id, 0}).shape);
-    std::size_t elements = 1;
-    for (const std::int64_t d : dims) elements *= static_cast<std::size_t>(d);
-    std::vector<double> values(elements);
-    for (double& value : values) value = uniform(random);
-    inputs.emplace(ir::ValueId{id, 0}, eval::Tensor::of_doubles(ir::DataType::float32, std::move(dims), std::move(values)));
-  }
-  return inputs;
 }
 
 void expect_close(const Values& expected, const Values& actual, const std::string& what) {
@@ -116,7 +103,7 @@ TEST_P(EachWindowEGraph, HoldsGraphsThatComputeTheSame) {
   EXPECT_GT(egraph.operations(), window.size());
 
   const ir::Graph original{work.outputs()};
-  const eval::Bindings inputs = random_inputs(work.arena(), original, random);
+  const eval::Bindings inputs = bench::random_inputs(work.arena(), original);
   const Values expected = values_of(work.arena(), original, inputs);
   std::size_t different = 0;
   for (int round = 0; round < 12; ++round) {
@@ -133,6 +120,43 @@ TEST_P(EachWindowEGraph, HoldsGraphsThatComputeTheSame) {
     expect_close(expected, values_of(work.arena(), graph, inputs), "choice " + std::to_string(round));
   }
   EXPECT_GE(different, 6U);
+}
+
+// neg(x - y): the operand of neg is represented by x - y, and the second rule matches the other member of its
+// class alone.
+TEST(WindowEGraphMatching, TriesEveryOperationThatMakesAnOperand) {
+  rules::VerifiedRules rules({}, [](const rules::Rule&) { return true; });
+  const std::string text = R"(
+rule apart
+  source
+    y = x - z
+  target
+    y = x + neg(z)
+
+rule turned
+  source
+    y = neg(x + neg(z))
+  target
+    y = z - x
+)";
+  const auto added = rules.add(text, "test.rules");
+  ASSERT_TRUE(added) << added.error().text();
+  ir::Arena arena;
+  const ir::TensorType type{ir::DataType::float32, true, {ir::Poly(4)}};
+  const ir::ValueId x = arena.input(type, 0);
+  const ir::ValueId z = arena.input(type, 1);
+  const ir::Graph graph{{ops::apply(arena, "neg", {ops::apply(arena, "sub", {x, z}).value()}).value()}};
+  ir::WorkGraph work(arena, graph);
+  search::Window window = work.order();
+  std::erase_if(window, [&](ir::NodeId id) { return work.arena().node(id).kind != ir::NodeKind::operation; });
+  search::WindowEGraph egraph(work, window);
+  search::RuleRewriter rewriter(rules, {});
+  EXPECT_TRUE(egraph.saturate(rewriter, nullptr, {}, [] { return false; }));
+  const ir::ValueId result = egraph.representative(egraph.outputs().at(0).second);
+  std::size_t differences = 0;
+  for (const ir::ValueId member : egraph.members(result))
+    differences += egraph.arena().node(member).op == work.arena().node(window[0]).op ? 1 : 0;
+  EXPECT_EQ(differences, 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, EachWindowEGraph, ::testing::ValuesIn(bench::cases()), [](const auto& which) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
 
 #include "bench/search/cases.h"
 #include "bench/search/roofline.h"
@@ -11,27 +10,12 @@
 #include "src/cost/cost_model.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/op.h"
+#include "tests/search/random_inputs.h"
 
 namespace xflow::bench {
 namespace {
 
 constexpr int kReduced = 16;
-
-eval::Bindings random_inputs(const ir::Arena& arena, const ir::Graph& graph) {
-  std::mt19937_64 random(1);
-  std::uniform_real_distribution<double> uniform(-1, 1);
-  eval::Bindings inputs;
-  for (const ir::NodeId id : ir::topological_order(arena, graph)) {
-    if (arena.node(id).kind != ir::NodeKind::input) continue;
-    std::vector<std::int64_t> dims = *ir::constant_shape(arena.type({id, 0}).shape);
-    std::size_t elements = 1;
-    for (const std::int64_t d : dims) elements *= static_cast<std::size_t>(d);
-    std::vector<double> values(elements);
-    for (double& value : values) value = uniform(random);
-    inputs.emplace(ir::ValueId{id, 0}, eval::Tensor::of_doubles(ir::DataType::float32, std::move(dims), std::move(values)));
-  }
-  return inputs;
-}
 
 std::vector<std::vector<double>> values_of(Case& made, const ir::Graph& graph) {
   const auto outputs = eval::evaluate(*made.arena, graph, random_inputs(*made.arena, made.graph));

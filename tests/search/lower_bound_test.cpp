@@ -74,27 +74,14 @@ class LowerBounds : public Toy {
 
 TEST_F(LowerBounds, IsTheLeastCostOfAllGraphsOfASmallGraph) {
   std::mt19937 random(1);
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int compared = 0;
   int improved = 0;
   for (int k = 0; k < 2'000; ++k) {
-    rules.clear();
-    const int count = 1 + below(4);
-    for (int r = 0; r < count; ++r) {
-      const char from = static_cast<char>('a' + below(4));
-      const char to = below(6) == 0 ? '.' : static_cast<char>('a' + below(4));
-      if (to != from) rules.emplace_back(from, to);
-    }
-    for (auto& [letter, price] : prices) price = 1 + below(100);
-    std::vector<ir::ValueId> values = {x};
-    for (int operations = 1 + below(6); operations > 0; --operations) {
-      const auto any = [&] { return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))]; };
-      values.push_back(below(3) == 0 ? pair(any(), values.back()) : apply(static_cast<char>('a' + below(4)), values.back()));
-    }
-    const ir::ValueId output = values.back();
+    make_random_rules(random, 4, 100);
+    const ir::ValueId output = random_value(random, 6);
     const auto best = least(output, 60);
     if (!best) continue;
-    const Outcome outcome = run(ir::Graph{{output}}, options(static_cast<std::uint64_t>(1 + below(200))));
+    const Outcome outcome = run(ir::Graph{{output}}, options(static_cast<std::uint64_t>(1 + below(random, 200))));
     ASSERT_TRUE(outcome.bound);
     ASSERT_EQ(outcome.bound->parts, 1U);
     ASSERT_EQ(outcome.bound->open_parts, 0U);
@@ -109,27 +96,16 @@ TEST_F(LowerBounds, IsTheLeastCostOfAllGraphsOfASmallGraph) {
 
 TEST_F(LowerBounds, IsReachedThroughAnEGraphOfASmallGraph) {
   std::mt19937 random(2);
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
   int compared = 0;
   for (int k = 0; k < 1'000; ++k) {
-    rules.clear();
-    for (int r = 1 + below(4); r > 0; --r) {
-      const char from = static_cast<char>('a' + below(4));
-      const char to = below(6) == 0 ? '.' : static_cast<char>('a' + below(4));
-      if (to != from) rules.emplace_back(from, to);
-    }
-    for (auto& [letter, price] : prices) price = 1 + below(1'000);
-    std::vector<ir::ValueId> values = {x};
-    for (int operations = 1 + below(6); operations > 0; --operations) {
-      const auto any = [&] { return values[static_cast<std::size_t>(below(static_cast<int>(values.size())))]; };
-      values.push_back(below(3) == 0 ? pair(any(), values.back()) : apply(static_cast<char>('a' + below(4)), values.back()));
-    }
-    const auto best = least(values.back(), 60);
+    make_random_rules(random, 4, 1'000);
+    const ir::ValueId output = random_value(random, 6);
+    const auto best = least(output, 60);
     if (!best) continue;
     Options how = options(20'000);
     how.bound_states = 0;
     how.strategy = Strategy::egraph;
-    EXPECT_EQ(run(ir::Graph{{values.back()}}, how).after.count(), *best) << "round " << k;
+    EXPECT_EQ(run(ir::Graph{{output}}, how).after.count(), *best) << "round " << k;
     ++compared;
   }
   EXPECT_GT(compared, 500);

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -33,6 +34,7 @@ class ToyCost final : public cost::IncrementalCost {
   }
   cost::Ticks time() const override { return cost::ticks_of(Nanoseconds{now_.sum}); }
   bool comparable() const override { return now_.comparable; }
+  bool complete() const override { return now_.comparable; }
   cost::Ticks time_of(std::span<const ir::NodeId> nodes) const override {
     double sum = 0;
     for (const ir::NodeId id : nodes) {
@@ -123,6 +125,28 @@ class Toy : public ::testing::Test, public Rewriter {
                       const std::function<void(Rewrite)>& found) override {
     return rewriter_.equal_rewrites(in, graph, root, steps, found);
   }
+
+  // Rules between the letters a to d, at most `most`, and prices of them, at random.
+  void make_random_rules(std::mt19937& random, int most, int highest_price) {
+    rules.clear();
+    for (int r = 1 + below(random, most); r > 0; --r) {
+      const char from = static_cast<char>('a' + below(random, 4));
+      const char to = below(random, 6) == 0 ? '.' : static_cast<char>('a' + below(random, 4));
+      if (to != from) rules.emplace_back(from, to);
+    }
+    for (auto& [letter, price] : prices) price = 1 + below(random, highest_price);
+  }
+  // The result of at most `most` operations at random.
+  ir::ValueId random_value(std::mt19937& random, int most) {
+    std::vector<ir::ValueId> values = {x};
+    for (int operations = 1 + below(random, most); operations > 0; --operations) {
+      const auto any = [&] { return values[static_cast<std::size_t>(below(random, static_cast<int>(values.size())))]; };
+      values.push_back(below(random, 3) == 0 ? pair(any(), values.back())
+                                             : apply(static_cast<char>('a' + below(random, 4)), values.back()));
+    }
+    return values.back();
+  }
+  static int below(std::mt19937& random, int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); }
 
   Outcome run(const ir::Graph& graph, const Options& options = {}) { return run(graph, *this, options); }
   Outcome run(const ir::Graph& graph, Rewriter& rewriter, const Options& options) {
