@@ -41,6 +41,11 @@ struct RuleInfo {
   std::size_t source_operations = 0;
   std::size_t target_operations = 0;
   std::vector<std::string> source_operators;  // each once, in alphabetical order
+  // The family without a last number of which the rule is a member, and its first number:
+  // "merge-{n}-products" and 2. If all its members in the file are proved, so is the member of each
+  // number. Empty for other rules.
+  std::string family;
+  int family_from = 0;
 };
 
 // An immutable list of parsed and type-checked rules; copies share it. Rules in a list need not be proved:

@@ -6,11 +6,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <set>
 
 #include "src/generator/rules/derived_rules.h"
 #include "src/optimizer/rule_text.h"
 #include "src/optimizer/shipped_rules.h"
+#include "src/rules/open_family.h"
 #include "src/rules/verified_rules.h"
 #include "src/support/exceptions.h"
 #include "src/support/file.h"
@@ -40,6 +42,10 @@ RuleInfo info_of(const rules::Rule& rule) {
   std::set<std::string> names;
   for (const rules::Statement& statement : rule.source) operators_of(statement.term, names);
   info.source_operators.assign(names.begin(), names.end());
+  if (rule.family != nullptr) {
+    info.family = rule.family->name();
+    info.family_from = rule.family->from();
+  }
   return info;
 }
 
@@ -148,8 +154,20 @@ std::size_t RuleSet::size() const { return state_->rules.size(); }
 const RuleInfo& RuleSet::rule(std::size_t number) const { return state_->infos[number]; }
 
 std::string RuleSet::text() const {
+  std::map<const rules::OpenFamily*, int> members;
+  for (const rules::Rule& rule : state_->rules)
+    if (rule.family != nullptr) ++members[rule.family.get()];
   std::string text;
-  for (const rules::Rule& rule : state_->rules) text += (text.empty() ? "" : "\n") + rules::print(rule);
+  const auto add = [&text](const std::string& rule) { text += (text.empty() ? "" : "\n") + rule; };
+  for (const rules::Rule& rule : state_->rules) {
+    const rules::OpenFamily* family = rule.family.get();
+    const bool whole = family != nullptr && members[family] == family->last_in_file() - family->from() + 1;
+    if (!whole) {
+      add(rules::print(rule));
+    } else if (rule.name == family->name_of(family->from())) {
+      add(family->text());
+    }
+  }
   return text;
 }
 

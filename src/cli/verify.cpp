@@ -17,6 +17,9 @@
 namespace xflow::cli {
 namespace {
 
+// A member of so many parts proves the larger ones (docs/proofs.md).
+constexpr int kPartsOfProof = 3;
+
 struct VerifyArguments {
   std::vector<std::string> rules;
   bool json = false;
@@ -76,12 +79,26 @@ nlohmann::ordered_json to_json(const RuleInfo& rule, const RuleDecision& d) {
   json["numbers"] = to_string(rule.float_class);
   json["number_effects"] = rule.float_effects;
   json["guards"] = rule.guards;
+  if (!rule.family.empty()) json["family"] = rule.family;
   json["needed_guards"] = d.needed_guards;
   json["missing_guards"] = d.missing_guards;
   json["choice"] = d.choice;
   json["open"] = d.open;
   json["counterexample"] = d.counterexample ? to_json(*d.counterexample) : nlohmann::ordered_json();
   return json;
+}
+
+// What follows for the family of rule `k`, if it is the last of its members: nothing for other rules.
+std::string family_line(const RuleSet& rules, const std::vector<RuleDecision>& decided, std::size_t k) {
+  const std::string& family = rules.rule(k).family;
+  if (family.empty() || (k + 1 < rules.size() && rules.rule(k + 1).family == family)) return {};
+  std::size_t first = k;
+  while (first > 0 && rules.rule(first - 1).family == family) --first;
+  for (std::size_t member = first; member <= k; ++member)
+    if (decided[member].verdict != Verdict::proved) return {};
+  // Without a member of three parts nothing follows.
+  if (rules.rule(k).family_from + static_cast<int>(k - first) < kPartsOfProof) return {};
+  return fmt::format("  {:<44} proved for each number from {}\n", family, rules.rule(k).family_from);
 }
 
 ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
@@ -101,6 +118,7 @@ ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
     line.erase(line.find_last_not_of(' ') + 1);
     print(line + "\n");
     if (d.counterexample) print(fmt::format("    replay: {}\n", d.counterexample->text));
+    print(family_line(rules, *decided, k));
   }
   json["summary"] = summary(*decided);
   print((a.json ? printable_json(json.dump(2)) : summary(*decided)) + "\n");

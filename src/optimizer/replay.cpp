@@ -28,15 +28,6 @@ Result<void> check_limits(const RunLimits& limits) {
   return fail(ErrorCode::limit, fmt::format("the trace was not applied as a whole: {}", to_string(*ended)));
 }
 
-std::map<std::string_view, const rules::Rule*> by_name(const rules::VerifiedRules& rules) {
-  std::map<std::string_view, const rules::Rule*> names;
-  for (std::size_t k = 0; k < rules.size(); ++k) {
-    const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
-    names.emplace(rule.name, &rule);
-  }
-  return names;
-}
-
 }  // namespace
 
 std::string model_hash(std::string_view bytes) {
@@ -64,12 +55,9 @@ TracedSearch traced_search(const search::Finalist& found, std::uint64_t graph, s
 }
 
 std::vector<TracedRule> traced_rules(const search::Finalist& found, const rules::VerifiedRules& rules) {
-  const auto names = by_name(rules);
   std::map<std::string, std::string> hashes;
-  for (const search::Step& step : found.steps) {
-    const auto rule = names.find(step.rule);
-    if (rule != names.end()) hashes.emplace(step.rule, rule->second->hash.to_string());
-  }
+  for (const search::Step& step : found.steps)
+    if (const rules::Rule* rule = rules.find(step.rule)) hashes.emplace(step.rule, rule->hash.to_string());
   std::vector<TracedRule> traced;
   traced.reserve(hashes.size());
   for (const auto& [name, hash] : hashes) traced.push_back({name, hash});
@@ -132,11 +120,10 @@ Result<void> Replay::check_model(std::string_view bytes) const {
 }
 
 Result<void> Replay::check_rules(const rules::VerifiedRules& rules) const {
-  const auto names = by_name(rules);
   for (const TracedRule& rule : trace_.rules) {
-    const auto found = names.find(rule.name);
-    if (found == names.end()) return refuse(fmt::format("the trace has a rule {}, which is not among the rules", rule.name));
-    if (found->second->hash.to_string() != rule.hash)
+    const rules::Rule* found = rules.find(rule.name);
+    if (found == nullptr) return refuse(fmt::format("the trace has a rule {}, which is not among the rules", rule.name));
+    if (found->hash.to_string() != rule.hash)
       return refuse(fmt::format("the rule {} is not that of the trace: it has another text", rule.name));
   }
   return {};

@@ -72,18 +72,13 @@ void list_search(const search::Outcome& outcome, OptimizeReport& report) {
 }
 
 std::vector<RuleCount> counts_of(const std::map<std::string, search::RuleCount>& counts, const rules::VerifiedRules& rules) {
-  std::map<std::string_view, const rules::Rule*> by_name;
-  for (std::size_t k = 0; k < rules.size(); ++k) {
-    const rules::Rule& rule = rules.rule(static_cast<rules::RuleId>(k));
-    by_name.emplace(rule.name, &rule);
-  }
   std::vector<RuleCount> reported;
   for (const auto& [name, count] : counts) {
     reported.push_back(RuleCount{name, count.matched, count.improved, count.applied});
-    const auto rule = by_name.find(name);
-    if (rule == by_name.end()) continue;  // a built-in simplification
-    reported.back().float_class = rule->second->float_class;
-    reported.back().float_effects = rule->second->number_effects;
+    const rules::Rule* rule = rules.find(name);
+    if (rule == nullptr) continue;  // a built-in simplification
+    reported.back().float_class = rule->float_class;
+    reported.back().float_effects = rule->number_effects;
   }
   return reported;
 }

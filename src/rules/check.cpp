@@ -37,7 +37,7 @@ std::string_view describe(NameKind kind) {
 
 class Checker {
  public:
-  explicit Checker(Rule& rule) : rule_(rule) {}
+  Checker(Rule& rule, const Rule* classified) : rule_(rule), classified_(classified) {}
 
   Result<void> run() {
     for (const Statement& statement : rule_.source) XFLOW_CHECK(source_statement(statement));
@@ -50,7 +50,7 @@ class Checker {
     for (const Statement& statement : rule_.target) XFLOW_CHECK(target_statement(statement));
     for (const Guard& guard : rule_.guards) XFLOW_CHECK(check_guard(guard));
     XFLOW_CHECK(bound_dimensions());
-    find_kinds(rule_);
+    find_kinds(rule_, classified_);
     return {};
   }
 
@@ -444,6 +444,7 @@ class Checker {
   };
 
   Rule& rule_;
+  const Rule* classified_;
   std::set<std::string, std::less<>> defined_;
   std::set<std::string, std::less<>> source_defined_;
   std::vector<PendingAttribute> pending_;
@@ -451,6 +452,8 @@ class Checker {
 
 }  // namespace
 
-Result<void> check(Rule& rule) { return Checker(rule).run(); }
+Result<void> check(Rule& rule) { return Checker(rule, nullptr).run(); }
+
+Result<void> check_as(const Rule& member, Rule& rule) { return Checker(rule, &member).run(); }
 
 }  // namespace xflow::rules

@@ -5,16 +5,17 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
-
-#include "src/rules/rule.h"
 
 namespace xflow::rules {
 namespace {
 
-constexpr int kMostParts = 64;
 constexpr std::string_view kFor = " for n in ";
+// The members of a family without a last number that are rules of the file: the proof of the others needs
+// them (docs/proofs.md).
+constexpr int kMostInFile = 3;
 
 struct Line {
   std::string_view text;
@@ -39,6 +40,7 @@ struct Header {
   std::string_view name;  // "rule split-in-{n}"
   int from = 0;
   int to = 0;
+  bool is_open = false;
 };
 
 std::optional<int> number_in(std::string_view text) {
@@ -63,11 +65,18 @@ Result<std::optional<Header>> header_of(const Line& line, std::string_view file)
   const std::string_view range = text.substr(at + kFor.size());
   const std::size_t dots = range.find("..");
   const auto from = dots == std::string_view::npos ? std::nullopt : number_in(range.substr(0, dots));
-  const auto to = dots == std::string_view::npos ? std::nullopt : number_in(range.substr(dots + 2));
+  const bool is_open = dots != std::string_view::npos && dots + 2 == range.size();
+  auto to = dots == std::string_view::npos ? std::nullopt : number_in(range.substr(dots + 2));
+  if (is_open) {
+    if (!from || *from < 1 || *from > kMostInFile)
+      return wrong(fmt::format("a family without a last number begins with a number from 1 to {}, as in '2..'", kMostInFile),
+                   at + kFor.size());
+    to = kMostInFile;
+  }
   if (!from || !to || *from < 1 || *to < *from || *to > kMostParts)
     return wrong(fmt::format("expected two numbers from 1 to {}, the smaller one first, as in '3..8'", kMostParts), at + kFor.size());
   if (text.substr(0, at).find("{n}") == std::string_view::npos) return wrong("the name of a family must contain {n}", at);
-  return std::optional(Header{text.substr(0, at), *from, *to});
+  return std::optional(Header{text.substr(0, at), *from, *to, is_open});
 }
 
 std::string replaced(std::string text, std::string_view from, const std::string& to) {
@@ -113,6 +122,37 @@ std::string with_guards(const std::string& line, int n) {
   return result;
 }
 
+// The members of a family without a last number differ in nothing but the number of parts.
+Result<void> check_open(const FamilyText& family, std::string_view file) {
+  const auto wrong = [&](const FamilyLine& line, std::size_t column, const std::string& message) {
+    return fail(ErrorCode::syntax, message, place_text(file, {line.number, static_cast<std::uint32_t>(column) + 1}));
+  };
+  const std::vector<std::string> indexed = indexed_names(family);
+  for (const FamilyLine& line : family.body) {
+    const std::string& text = line.text;
+    if (const std::size_t at = text.find("{n}"); at != std::string::npos)
+      return wrong(line, at, "{n} is in the name of a family without a last number, not in its text");
+    for (std::size_t at = 0; at < text.size(); ++at) {
+      if (text[at] == '{' && (at == 0 || !is_part_of_name(text[at - 1]))) return wrong(line, at, "expected a name before '{'");
+      const bool begins = is_part_of_name(text[at]) && (at == 0 || !is_part_of_name(text[at - 1]));
+      if (!begins) continue;
+      std::size_t end = at;
+      while (end < text.size() && is_part_of_name(text[end])) ++end;
+      if (end < text.size() && text[end] == '{') continue;
+      std::size_t digits = end;
+      while (digits > at && text[digits - 1] >= '0' && text[digits - 1] <= '9') --digits;
+      // Any number of digits at the end can be an index.
+      for (std::size_t split = digits; split < end; ++split) {
+        if (std::ranges::binary_search(indexed, text.substr(at, split - at)))
+          return wrong(
+              line, at,
+              fmt::format("'{}' is also a part of '{}{{i}}'; name it differently", text.substr(at, end - at), text.substr(at, split - at)));
+      }
+    }
+  }
+  return {};
+}
+
 class Expander {
  public:
   void add(std::string_view text, std::uint32_t line) {
@@ -121,12 +161,12 @@ class Expander {
     result_.lines.push_back(line);
   }
 
-  void add_member(const Header& header, std::span<const Line> body, std::uint32_t first_line, int n) {
+  void add_member(const FamilyText& family, int n) {
     const std::string number = std::to_string(n);
-    add(replaced(std::string(header.name), "{n}", number), first_line);
+    add(replaced(family.head, "{n}", number), family.line);
     bool in_guards = false;
-    for (const Line& line : body) {
-      const std::string text = with_lists(replaced(std::string(line.text), "{n}", number), n);
+    for (const FamilyLine& line : family.body) {
+      const std::string text = with_lists(replaced(line.text, "{n}", number), n);
       in_guards = in_guards || text.find("where ") != std::string::npos;
       if (text.find("{i}") == std::string::npos) {
         add(text, line.number);
@@ -137,6 +177,11 @@ class Expander {
       }
     }
   }
+
+  void add_comment(const FamilyText& family) {
+    for (const FamilyLine& line : family.comment) add(line.text, line.number);
+  }
+  void add_open(FamilyText family) { result_.open_families.push_back(std::move(family)); }
 
   ExpandedText take() { return std::move(result_); }
 
@@ -151,7 +196,7 @@ Result<ExpandedText> expand_families(std::string_view text, std::string_view fil
   const bool has_families = std::ranges::any_of(lines, [](const Line& line) {
     return begins_rule(line.text) && (line.text.find(kFor) != std::string_view::npos || line.text.find("{n}") != std::string_view::npos);
   });
-  if (!has_families) return ExpandedText{std::string(text), {}};
+  if (!has_families) return ExpandedText{std::string(text), {}, {}};
   Expander expander;
   for (std::size_t k = 0; k < lines.size();) {
     std::optional<Header> header;
@@ -169,14 +214,54 @@ Result<ExpandedText> expand_families(std::string_view text, std::string_view fil
     std::size_t comment = k;
     while (comment > 0 && is_comment(lines[comment - 1])) --comment;
     const std::span all(lines);
-    for (int n = header->from; n <= header->to; ++n) {
-      if (n > header->from)
-        for (const Line& line : all.subspan(comment, k - comment)) expander.add(line.text, line.number);
-      expander.add_member(*header, all.subspan(k + 1, end - k - 1), lines[k].number, n);
+    FamilyText family{std::string(header->name), {}, {}, lines[k].number, header->from, header->to, header->is_open};
+    for (const Line& line : all.subspan(comment, k - comment)) family.comment.push_back({std::string(line.text), line.number});
+    for (const Line& line : all.subspan(k + 1, end - k - 1)) family.body.push_back({std::string(line.text), line.number});
+    if (family.is_open) XFLOW_CHECK(check_open(family, file));
+    for (int n = family.from; n <= family.to; ++n) {
+      if (n > family.from) expander.add_comment(family);
+      expander.add_member(family, n);
     }
+    if (family.is_open) expander.add_open(std::move(family));
     k = end;
   }
   return expander.take();
+}
+
+ExpandedText member_text(const FamilyText& family, int n) {
+  Expander expander;
+  expander.add_comment(family);
+  expander.add_member(family, n);
+  return expander.take();
+}
+
+std::string family_text(const FamilyText& family) {
+  std::string text;
+  for (const FamilyLine& line : family.comment) text += line.text + "\n";
+  text += family.is_open ? fmt::format("{}{}{}..\n", family.head, kFor, family.from)
+                         : fmt::format("{}{}{}..{}\n", family.head, kFor, family.from, family.to);
+  for (const FamilyLine& line : family.body) text += line.text + "\n";
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text + "\n";
+}
+
+std::string member_name(const FamilyText& family, int n) {
+  constexpr std::string_view kRule = "rule ";
+  return replaced(family.head.substr(kRule.size()), "{n}", std::to_string(n));
+}
+
+std::vector<std::string> indexed_names(const FamilyText& family) {
+  std::set<std::string> names;
+  for (const FamilyLine& line : family.body) {
+    for (const std::string_view mark : {"{i}", "{1..n}"}) {
+      for (std::size_t at = line.text.find(mark); at != std::string::npos; at = line.text.find(mark, at + 1)) {
+        std::size_t begin = at;
+        while (begin > 0 && is_part_of_name(line.text[begin - 1])) --begin;
+        names.insert(line.text.substr(begin, at - begin));
+      }
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 }  // namespace xflow::rules

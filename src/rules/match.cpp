@@ -94,6 +94,8 @@ class Machine {
   std::size_t alternatives(const PatternStep& step) const {
     const PatternNode& node = pattern_.nodes()[static_cast<std::size_t>(step.node)];
     if (step.kind == PatternStep::Kind::operands) return choices_of(node, false) + (node.swaps ? choices_of(node, true) : 0);
+    if (!options_.given.empty()) return 1;
+    if (step.kind == PatternStep::Kind::given) return 0;
     const ir::NodeId anchor = values_[step.slot]->node;
     read(anchor);
     return uses_.contains(anchor) ? uses_.users(anchor).size() : 0;
@@ -106,6 +108,7 @@ class Machine {
       const bool swapped = alternative >= unswapped;
       return bind_operands(index, swapped, swapped ? alternative - unswapped : alternative);
     }
+    if (!options_.given.empty()) return bind_node(index, options_.given[index]);
     return bind_node(index, uses_.users(values_[step.slot]->node)[alternative]);
   }
 
@@ -146,6 +149,7 @@ class Machine {
   bool bind_node(std::size_t index, ir::NodeId id) {
     const PatternNode& pattern = pattern_.nodes()[index];
     if (bound_nodes_[index]) return nodes_[index].id == id;
+    if (!options_.given.empty() && options_.given[index] != id) return false;
     read(id);
     const ir::Node& node = arena_.node(id);
     if (node.kind != ir::NodeKind::operation || node.op != pattern.op || (!options_.constants && node.is_constant && !pattern.generates))

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "src/ir/graph.h"
@@ -21,6 +22,8 @@ struct MatchOptions {
   // Receives the visited nodes, some of them more than once. While these nodes and their users do not
   // change, neither do the occurrences. May be null.
   std::vector<ir::NodeId>* reads = nullptr;
+  // The operations to match, one for each node of the pattern; operands may still be swapped. Empty: any.
+  std::span<const ir::NodeId> given = {};
   // In an e-graph a pattern has as many occurrences as there are combinations of equal values. `steps` are
   // left for all patterns, at most `most_steps` for one pattern at one operation. `is_cut` is set to true
   // where they ended it. Null: no limits.

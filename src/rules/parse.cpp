@@ -7,8 +7,10 @@
 
 #include "src/rules/families.h"
 #include "src/rules/lexer.h"
+#include "src/rules/open_family.h"
 #include "src/rules/rule.h"
 #include "src/rules/term_parser.h"
+#include "src/rules/uniform.h"
 
 namespace xflow::rules {
 namespace {
@@ -228,10 +230,32 @@ class RuleParser final : public TermParser {
   }
 };
 
+// Gives the members of each family without a last number their family, which must be uniform.
+Result<void> add_families(std::vector<FamilyText> families, std::vector<Rule>& rules) {
+  for (FamilyText& text : families) {
+    const auto member = [&](int n) { return std::ranges::find(rules, member_name(text, n), &Rule::name); };
+    const Rule& largest = *member(text.to);
+    XFLOW_CHECK(check_uniform(largest, indexed_names(text)));
+    const int from = text.from;
+    const auto family = std::make_shared<const OpenFamily>(std::move(text), largest);
+    for (int n = from; n <= family->last_in_file(); ++n) std::ranges::find(rules, family->name_of(n), &Rule::name)->family = family;
+  }
+  return {};
+}
+
 }  // namespace
 
+Result<Rule> parse_member(const FamilyText& family, int n, const std::string& file, const Rule& classified) {
+  const ExpandedText text = member_text(family, n);
+  XFLOW_TRY(std::vector<Token> tokens, tokenize(text.text, file, text.lines));
+  XFLOW_TRY(std::vector<Rule> rules, RuleParser(std::move(tokens), file).run());
+  if (rules.size() != 1) return fail(ErrorCode::syntax, "a family is one rule", place_text(file, {family.line, 1}));
+  XFLOW_CHECK(check_as(classified, rules[0]));
+  return std::move(rules[0]);
+}
+
 Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file) {
-  XFLOW_TRY(const ExpandedText expanded, expand_families(text, file));
+  XFLOW_TRY(ExpandedText expanded, expand_families(text, file));
   XFLOW_TRY(std::vector<Token> tokens, tokenize(expanded.text, file, expanded.lines));
   XFLOW_TRY(std::vector<Rule> rules, RuleParser(std::move(tokens), file).run());
   std::map<std::string_view, Place> seen;
@@ -243,6 +267,7 @@ Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view fi
     }
     XFLOW_CHECK(check(rule));
   }
+  XFLOW_CHECK(add_families(std::move(expanded.open_families), rules));
   return rules;
 }
 

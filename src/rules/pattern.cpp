@@ -28,7 +28,7 @@ void count_variables(const Term& term, std::map<std::string, int>& counts) {
 
 class PatternCompiler {
  public:
-  explicit PatternCompiler(Pattern& pattern) : pattern_(pattern), rule_(pattern.rule_) {}
+  PatternCompiler(Pattern& pattern, Pattern::Roots given) : pattern_(pattern), rule_(pattern.rule_), given_(given) {}
 
   Result<void> run() {
     for (const Statement& statement : rule_.source) count_variables(statement.term, uses_);
@@ -44,12 +44,12 @@ class PatternCompiler {
       root_statements_.push_back(k);
     }
     XFLOW_CHECK(order());
+    std::vector<std::string> shapes;
+    shapes.reserve(root_nodes_.size());
+    for (const std::size_t k : root_statements_) shapes.push_back(shape_of(rule_.source[k].term));
     for (std::size_t i = 0; i < root_nodes_.size(); ++i) {
-      for (std::size_t j = i + 1; j < root_nodes_.size(); ++j) {
-        if (shape_of(rule_.source[root_statements_[i]].term) == shape_of(rule_.source[root_statements_[j]].term)) {
-          pattern_.ordered_roots_.emplace_back(root_nodes_[i], root_nodes_[j]);
-        }
-      }
+      for (std::size_t j = i + 1; j < root_nodes_.size(); ++j)
+        if (shapes[i] == shapes[j]) pattern_.ordered_roots_.emplace_back(root_nodes_[i], root_nodes_[j]);
     }
     return {};
   }
@@ -281,6 +281,13 @@ class PatternCompiler {
         path.clear();
         return find_path(root, bound_slots, path, anchor);
       });
+      if (found == open.end() && given_ == Pattern::Roots::given) {
+        pattern_.is_connected_ = false;
+        pattern_.steps_.push_back({PatternStep::Kind::given, open.front(), 0});
+        visit(open.front(), bound_slots, bound_nodes);
+        open.erase(open.begin());
+        continue;
+      }
       if (found == open.end()) {
         return fail(ErrorCode::ill_typed, "the source is not connected: its outputs share no value", place_text(rule_.file, rule_.place));
       }
@@ -335,6 +342,7 @@ class PatternCompiler {
 
   Pattern& pattern_;
   const Rule& rule_;
+  Pattern::Roots given_;
   std::map<std::string, int> uses_;  // number of reads of each value in the source
   std::map<std::string, std::size_t, std::less<>> variable_index_;
   std::map<std::string, std::size_t, std::less<>> definitions_;  // output -> statement
@@ -343,9 +351,9 @@ class PatternCompiler {
   std::vector<std::size_t> root_statements_;
 };
 
-Result<std::shared_ptr<const Pattern>> Pattern::compile(Rule rule) {
+Result<std::shared_ptr<const Pattern>> Pattern::compile(Rule rule, Roots roots) {
   std::shared_ptr<Pattern> pattern(new Pattern(std::move(rule)));
-  XFLOW_CHECK(PatternCompiler(*pattern).run());
+  XFLOW_CHECK(PatternCompiler(*pattern, roots).run());
   return std::shared_ptr<const Pattern>(std::move(pattern));
 }
 

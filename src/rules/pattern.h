@@ -66,6 +66,7 @@ struct PatternStep {
   enum class Kind : std::uint8_t {
     operands,  // match the operands of `node`, which is bound; two alternatives if the operands can swap
     find,      // find `node` among the users of the value in `slot`; one alternative per user
+    given,     // `node` shares no value with the nodes before it: the caller of match() gives it
   };
   Kind kind = Kind::operands;
   int node = 0;
@@ -86,15 +87,19 @@ struct PatternVariable {
 // A compiled source. Immutable; owns its rule.
 class Pattern {
  public:
-  // Compiles a rule. Error::ill_typed if the source is not connected: an output that shares no value with
-  // the others cannot be found.
-  static Result<std::shared_ptr<const Pattern>> compile(Rule rule);
+  // Whether matching finds all roots of a source from the first one, or may need them given.
+  enum class Roots : std::uint8_t { found, given };
+  // Compiles a rule. With Roots::found, Error::ill_typed if the source is not connected: an output that
+  // shares no value with the others cannot be found.
+  static Result<std::shared_ptr<const Pattern>> compile(Rule rule, Roots roots = Roots::found);
 
   const Rule& rule() const { return rule_; }
   ir::OperatorId root() const { return nodes_[0].op; }
   const std::vector<PatternNode>& nodes() const { return nodes_; }
   const std::vector<PatternStep>& steps() const { return steps_; }
   const std::vector<PatternVariable>& variables() const { return variables_; }
+  // False if matching needs the operations given.
+  bool is_connected() const { return is_connected_; }
   std::size_t slots() const { return slot_names_.size(); }
   std::size_t list_slots() const { return list_slots_; }
   const std::string& slot_name(std::size_t slot) const { return slot_names_[slot]; }
@@ -111,6 +116,7 @@ class Pattern {
   std::vector<PatternVariable> variables_;
   std::vector<std::string> slot_names_;  // empty for values without a name
   std::size_t list_slots_ = 0;
+  bool is_connected_ = true;
   std::vector<std::pair<int, int>> ordered_roots_;
 };
 

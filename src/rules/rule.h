@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -147,6 +148,8 @@ struct RuleHash {
   friend auto operator<=>(const RuleHash&, const RuleHash&) = default;
 };
 
+class OpenFamily;
+
 struct Rule {
   std::string name;
   std::vector<std::string> comment;  // lines without '#'
@@ -172,6 +175,9 @@ struct Rule {
   std::vector<std::string> number_effects;
   RuleHash hash;
 
+  // The family without a last number of which the rule is a member; null for other rules.
+  std::shared_ptr<const OpenFamily> family;
+
   // The declared type of a variable; null if it has none.
   const Declaration* declaration(std::string_view variable) const;
 };
@@ -192,6 +198,8 @@ std::string numbers_text(const Rule& rule);
 // The type check of parse_rules: resolves names, checks operators, attributes and guards, and fills the
 // members of Rule that are set by the type check.
 Result<void> check(Rule& rule);
+// The same for a member of a family, with the float class of another member.
+Result<void> check_as(const Rule& member, Rule& rule);
 
 // Formats a place as "file:line:column".
 std::string place_text(std::string_view file, Place place);

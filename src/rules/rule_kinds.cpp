@@ -38,7 +38,7 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
 
 }  // namespace
 
-void find_kinds(Rule& rule) {
+void find_kinds(Rule& rule, const Rule* classified) {
   Census source;
   Census target;
   for (const Statement& statement : rule.source) take_census(statement.term, source);
@@ -49,7 +49,7 @@ void find_kinds(Rule& rule) {
   for (const Guard& guard : rule.guards) relations = relations || guard.value.empty();
   rule.pointwise = source.pointwise && target.pointwise && !shapes && !relations && rule.declarations.empty();
   rule.moves_data = source.moves_data && target.moves_data && !source.literals && !target.literals;
-  NumberClass numbers = classify(rule);
+  NumberClass numbers = classified == nullptr ? classify(rule) : NumberClass{classified->float_class, classified->number_effects};
   rule.float_class = numbers.float_class;
   rule.number_effects = std::move(numbers.effects);
 

@@ -6,6 +6,7 @@
 namespace xflow::rules {
 
 // Sets pointwise, moves_data, float_class, number_effects and hash of a rule that passed the other checks.
-void find_kinds(Rule& rule);
+// The float class is that of `classified`, unless it is null.
+void find_kinds(Rule& rule, const Rule* classified = nullptr);
 
 }  // namespace xflow::rules

@@ -8,6 +8,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+
+#include "src/rules/family_match.h"
+#include "src/rules/open_family.h"
 
 namespace xflow::rules {
 
@@ -52,7 +56,8 @@ Result<void> VerifiedRules::add(std::string_view text, std::string_view file, bo
       return fail(ErrorCode::not_proved, fmt::format("rule {} is not proved, so it cannot be applied", rule.name),
                   place_text(file, rule.place));
     }
-    XFLOW_TRY(std::shared_ptr<const Pattern> pattern, Pattern::compile(std::move(rule)));
+    const auto roots = rule.family == nullptr ? Pattern::Roots::found : Pattern::Roots::given;
+    XFLOW_TRY(std::shared_ptr<const Pattern> pattern, Pattern::compile(std::move(rule), roots));
     added.push_back(std::move(pattern));
   }
   patterns_.insert(patterns_.end(), added.begin(), added.end());
@@ -84,9 +89,30 @@ void VerifiedRules::keep(const std::function<bool(const Rule&)>& wanted) {
 
 void VerifiedRules::index() {
   by_root_.clear();
+  families_by_root_.clear();
+  std::map<const OpenFamily*, int> members;
   for (std::size_t k = 0; k < patterns_.size(); ++k) {
-    by_root_[static_cast<std::uint16_t>(patterns_[k]->root())].push_back(static_cast<RuleId>(k));
+    const auto root = static_cast<std::uint16_t>(patterns_[k]->root());
+    const auto& family = patterns_[k]->rule().family;
+    // Three siblings or more are found as a set.
+    const bool in_sets = family != nullptr && !family->counter() && patterns_[k]->rule().name == family->name_of(family->last_in_file());
+    if (patterns_[k]->is_connected() && !in_sets) by_root_[root].push_back(static_cast<RuleId>(k));
+    if (family == nullptr || ++members[family.get()] < family->last_in_file() - family->from() + 1) continue;
+    families_by_root_[root].push_back(family);
   }
+}
+
+const Rule* VerifiedRules::find(std::string_view name) const {
+  for (const auto& pattern : patterns_)
+    if (pattern->rule().name == name) return &pattern->rule();
+  for (const auto& [root, families] : families_by_root_) {
+    for (const auto& family : families) {
+      const auto number = family->number_of(name);
+      const auto member = number ? family->member(*number) : nullptr;
+      if (member != nullptr) return &member->rule();
+    }
+  }
+  return nullptr;
 }
 
 std::span<const RuleId> VerifiedRules::rooted_at(ir::OperatorId op) const {
@@ -101,6 +127,19 @@ void VerifiedRules::match(ir::Arena& arena, const ir::GraphView& uses, ir::NodeI
   bool more = true;
   for (const RuleId id : rooted_at(node.op)) {
     rules::match(pattern(id), arena, uses, root, options, [&](Match& match) { return more = found(id, match); });
+    if (!more) return;
+  }
+}
+
+void VerifiedRules::match_families(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
+                                   const std::function<bool(Match&)>& found) const {
+  const ir::Node& node = arena.node(root);
+  if (node.kind != ir::NodeKind::operation || node.is_constant || options.constants || uses.classes() != nullptr) return;
+  const auto families = families_by_root_.find(static_cast<std::uint16_t>(node.op));
+  if (families == families_by_root_.end()) return;
+  bool more = true;
+  for (const auto& family : families->second) {
+    match_family(*family, arena, uses, root, options, [&](Match& match) { return more = found(match); });
     if (!more) return;
   }
 }

@@ -50,9 +50,16 @@ class VerifiedRules {
   // The rules whose first root is this operator, in the order in which they were added.
   std::span<const RuleId> rooted_at(ir::OperatorId op) const;
 
+  // The rule with this name, or the member of a family without a last number; null if there is none.
+  const Rule* find(std::string_view name) const;
+
   // Calls `found` for every occurrence of every rule that is rooted at `root`, until `found` returns false.
   void match(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
              const std::function<bool(RuleId, Match&)>& found) const;
+  // The same for members of families without a last number that are no rules of a file. A family takes
+  // part if all its members that are rules do. Not in e-graphs.
+  void match_families(ir::Arena& arena, const ir::GraphView& uses, ir::NodeId root, const MatchOptions& options,
+                      const std::function<bool(Match&)>& found) const;
 
  private:
   Result<void> add(std::string_view text, std::string_view file, bool only_known);
@@ -62,6 +69,7 @@ class VerifiedRules {
   Prover prover_;
   std::vector<std::shared_ptr<const Pattern>> patterns_;
   std::unordered_map<std::uint16_t, std::vector<RuleId>> by_root_;
+  std::unordered_map<std::uint16_t, std::vector<std::shared_ptr<const OpenFamily>>> families_by_root_;
 };
 
 inline constexpr std::size_t kMostBytesOfRules = std::size_t{16} << 20U;  // limit for one file, which is parsed in about two seconds

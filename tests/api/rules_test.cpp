@@ -194,5 +194,26 @@ TEST(RecordsOfRules, AreCheckedAndRenewed) {
   EXPECT_EQ(refused.error().code, ErrorCode::not_proved);
 }
 
+TEST(Rules, AreWrittenWithTheirFamilies) {
+  constexpr const char* kText =
+      "# Sums of parts.\nrule f-{n} for n in 2..\n  with\n    x{i}: [N{i}]\n  source\n    y{i} = relu(x{i})\n"
+      "  target\n    y{1..n} = split(relu(concat(x{1..n}, axis: 0)), axis: 0, sizes: [N{1..n}])\n";
+  const auto rules = RuleSet::parse(kText, "f.rules");
+  ASSERT_TRUE(rules) << rules.error().text();
+  ASSERT_EQ(rules->size(), 2U);
+  EXPECT_EQ(rules->rule(0).family, "f-{n}");
+  EXPECT_EQ(rules->rule(1).family_from, 2);
+  EXPECT_EQ(rules->text(), kText);
+  const auto shipped = RuleSet::shipped();
+  ASSERT_TRUE(shipped);
+  const auto again = RuleSet::parse(shipped->text(), "again.rules");
+  ASSERT_TRUE(again) << again.error().text();
+  ASSERT_EQ(again->size(), shipped->size());
+  for (std::size_t k = 0; k < again->size(); ++k) {
+    EXPECT_EQ(again->rule(k).hash, shipped->rule(k).hash);
+    EXPECT_EQ(again->rule(k).family, shipped->rule(k).family);
+  }
+}
+
 }  // namespace
 }  // namespace xflow

@@ -18,8 +18,15 @@ TEST_F(SiblingConvolutions, OfAnyNumberAreOne) {
   std::vector<ValueId> siblings;
   for (std::int64_t k = 0; k < 4; ++k) siblings.push_back(conv(x, weight({2, 16, 3}), 1));
   EXPECT_EQ(search(siblings).form, "v1 = conv(x, [8, 16, 3]); v2 = split(v1); v2.0, v2.1, v2.2, v2.3");
-  EXPECT_GT(count(search(siblings, {.without = {"split-of-first-part", "split-of-second-part", "split-of-both-parts"}}).graph, "split"),
-            1U);
+  EXPECT_TRUE(search(siblings).rules.contains("merge-4-convolutions"));
+  const std::string merged = "v1 = conv(x, [8, 16, 3]); v2 = split(v1); v2.0, v2.1, v2.2, v2.3";
+  EXPECT_EQ(form(apply("merge-4-convolutions", Graph{siblings})), merged);
+  EXPECT_EQ(search(siblings, {.without = {"merge-3-convolutions"}}).form, merged) << "pairs of pairs give the same";
+  EXPECT_GT(
+      count(search(siblings, {.without = {"merge-3-convolutions", "split-of-first-part", "split-of-second-part", "split-of-both-parts"}})
+                .graph,
+            "split"),
+      1U);
 }
 
 TEST_F(SiblingConvolutions, WithBiasesAndActivationsAreOneWhereTheyAreConcatenated) {

@@ -29,5 +29,17 @@ TEST_F(RecurrentGates, AreOneProduct) {
   EXPECT_GT(count(search({hidden, cell}, without).graph, "matmul"), 1U);
 }
 
+TEST_F(RecurrentGates, WithEqualFunctionsAreOneLaunchEach) {
+  const ValueId x = input("x", {1, 16});
+  std::vector<ValueId> gates;
+  for (int k = 0; k < 4; ++k) gates.push_back(op("sigmoid", {matmul(x, weight({16, 16}))}));
+  const Graph sums{{add(gates[0], gates[1]), add(gates[2], gates[3])}};
+  EXPECT_EQ(form(apply("merge-4-matmuls-sharing-lhs", sums)),
+            "v1 = matmul(x, [16, 64]); v2 = split(v1); v3 = sigmoid(v2.0); v4 = sigmoid(v2.1); v5 = add(v3, v4); v6 = sigmoid(v2.2); "
+            "v7 = sigmoid(v2.3); v8 = add(v6, v7); v5, v8");
+  EXPECT_EQ(count(apply("sigmoid-of-4-values", sums), "sigmoid"), 1U);
+  EXPECT_EQ(count(apply("sum-of-2-values", sums), "add"), 1U);
+}
+
 }  // namespace
 }  // namespace xflow::coverage

@@ -222,15 +222,17 @@ Graph Coverage::apply(std::string_view rule, const Graph& graph) {
   for (const ir::NodeId node : uses.order()) {
     rules::MatchOptions options;
     options.fast_math = true;
-    shipped().match(arena, uses, node, options, [&](rules::RuleId id, rules::Match& match) {
-      if (result || shipped().rule(id).name != rule) return true;
+    const auto apply_once = [&](rules::Match& match) {
+      if (result || match.pattern->rule().name != rule) return true;
       auto replacements = rules::apply(arena, match);
       if (!replacements) return true;
       const auto replaced = ir::replace(arena, graph, *replacements);
       EXPECT_TRUE(replaced) << (replaced ? "" : replaced.error().text());
       result = *replaced;
       return true;
-    });
+    };
+    shipped().match(arena, uses, node, options, [&](rules::RuleId /*id*/, rules::Match& match) { return apply_once(match); });
+    shipped().match_families(arena, uses, node, options, apply_once);
   }
   EXPECT_TRUE(result) << rule << " does not match";
   if (!result) return graph;
