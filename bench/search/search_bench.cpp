@@ -222,6 +222,7 @@ void search_case(benchmark::State& state, const bench::NamedCase& which, int siz
     search::RuleRewriter rewriter(shipped_rules(), {});
     search::Options options;
     options.max_states = states_of_environment();
+    options.prices_are_known = true;
     options.strategy = strategy_of_environment();
     options.max_growth = kFreeGrowth;
     outcome = search::search(
@@ -267,6 +268,7 @@ void search_transformer(benchmark::State& state, int layers) {
     search::RuleRewriter rewriter(rules, {});
     search::Options options;
     options.max_states = states_of_environment();
+    options.prices_are_known = true;
     options.strategy = strategy_of_environment();
     outcome = search::search(
         arena, graph, rewriter, [&](const ir::WorkGraph& work_graph) { return model.follow(work_graph); }, options);

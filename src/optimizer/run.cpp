@@ -265,6 +265,7 @@ class Optimization {
       tell(Phase::searching);
     };
     if (finds_gap()) options.bound_states = given.max_states.value_or(std::numeric_limits<std::uint64_t>::max());
+    options.prices_are_known = r.costs->device().lookups().has_value();
     options.thread_tools = thread_tools(r.costs->device(), r.problem->arena, r.sizes.valuation(), *r.rules, given.numerics);
     if (r.options.validation.gate) options.finalists = kFinalists;
     options.per_operation = Nanoseconds{r.traced == nullptr ? kNanosecondsPerOperation : 0};

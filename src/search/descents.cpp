@@ -7,28 +7,28 @@ using ir::NodeId;
 
 StateId Search::descend(StateId at) {
   if (!step_to(at)) return at;
-  for (bool merges = false, improved = true; improved || !merges;) {
-    merges = !improved;
-    improved = false;
+  for (int most = 0; most <= static_cast<int>(Merge::some);) {
+    bool improved = false;
     for (const NodeId root : work_.graph().order()) {
       if (!is_root(root)) continue;
       if (!work_.has_candidates(root) && stopped()) return at;
-      const auto next = improve(at, root, merges && !improved);
+      const auto next = improve(at, root, improved ? Merge::none : static_cast<Merge>(most));
       if (stopped()) return next.value_or(at);
       if (!next) continue;
       at = *next;
       improved = true;
     }
+    most = improved ? 0 : most + 1;
   }
   return at;
 }
 
-std::optional<StateId> Search::improve(StateId at, NodeId root, bool merges) {
+std::optional<StateId> Search::improve(StateId at, NodeId root, Merge most) {
   ++outcome_.looks;
   const Candidates list = candidates(root);
   for (std::uint32_t k = 0; k < list.size(); ++k) {
     if (stopped()) return std::nullopt;
-    if (list[k]->rewrite.merges && !merges) continue;
+    if (list[k]->rewrite.merge > most) continue;
     if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
     if (const auto next = descend_by(at, k, *list[k])) return next;
   }

@@ -25,21 +25,23 @@ constexpr std::uint64_t kStatesToGoal = 1'500;  // on the way to one goal
 }  // namespace
 
 void Search::search_egraphs() {
-  std::vector<StateId> bases = {best_};
-  if (best_ != kOriginal) bases.push_back(kOriginal);
-  for (const std::size_t size : kSizes) {
-    for (StateId& base : bases) {
-      if (!search_each_window(base, size, [&](const Window& window) { return search_egraph(base, window); })) return;
-    }
-  }
+  std::vector<StateId> from = bases();
+  for (const std::size_t size : kSizes)
+    if (!search_egraphs(size, {}, from)) return;
 }
 
-bool Search::search_egraph(StateId& base, const Window& planned) {
+bool Search::search_egraphs(std::size_t size, const WindowEGraph::Limits& limits, std::vector<StateId>& from) {
+  return std::ranges::all_of(from, [&](StateId& base) {
+    return search_each_window(base, size, [&](const Window& window) { return search_egraph(base, window, limits); });
+  });
+}
+
+bool Search::search_egraph(StateId& base, const Window& planned, const WindowEGraph::Limits& limits) {
   const StateId before = base;
   const auto window = open_window(base, planned);
   if (!window) return base != before;
   WindowEGraph egraph(work_.graph(), window->operations);
-  egraph.saturate(rewriter_, options_.admissible, {}, [this] { return stopped(); });
+  egraph.saturate(rewriter_, options_.admissible, limits, [this] { return stopped(); });
   if (const auto goal = choose(egraph)) {
     for (const bool all : {false, true}) {
       if (!step_to(before)) break;

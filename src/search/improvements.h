@@ -26,9 +26,10 @@ class Improvements {
   // Adds the candidates at `root` that save time. All of them must be known in the current graph
   // (Workspace::is_known).
   void add(ir::NodeId root, const Candidates& list);
-  // Removes and returns the rewrite that saves most; ties go to the smallest root and index. The entry can
-  // be stale: the rewrite is already done, or another rewrite changed its gain and it was added again after
-  // that.
+  // Removes and returns the rewrite that saves most; ties go to the smallest root and index. Merges of
+  // whole sets of siblings come last: a pair may be the better choice, and descents in the order of the
+  // graph begin with sets. The entry can be stale: the rewrite is already done, or another rewrite changed
+  // its gain and it was added again after that.
   std::optional<Improvement> take();
 
   // put_aside() sets a rewrite aside whose constants exceed the bytes that are left. take_up() puts those
@@ -38,7 +39,9 @@ class Improvements {
 
  private:
   struct Order {
-    static auto key(const Improvement& i) { return std::tuple(i.change, i.root, i.index, i.candidate.get()); }
+    static auto key(const Improvement& i) {
+      return std::tuple(i.candidate->rewrite.merge == Merge::all, i.change, i.root, i.index, i.candidate.get());
+    }
     bool operator()(const Improvement& a, const Improvement& b) const { return key(a) < key(b); }
   };
   std::set<Improvement, Order> queue_;

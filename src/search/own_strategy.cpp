@@ -32,8 +32,8 @@ std::vector<PossibleRewrite> Search::rewrites(SearchState state) {
       if (stopped()) return possible;
       if (!know(*list[k])) continue;
       const Rewrite& rewrite = list[k]->rewrite;
-      possible.push_back(
-          {rewrite.rule, static_cast<std::uint64_t>(root), k, cost::nanoseconds(list[k]->change), list[k]->bytes, rewrite.merges});
+      possible.push_back({rewrite.rule, static_cast<std::uint64_t>(root), k, cost::nanoseconds(list[k]->change), list[k]->bytes,
+                          rewrite.merge != Merge::none});
     }
   }
   return possible;

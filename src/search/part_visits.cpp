@@ -45,13 +45,13 @@ Search::PartVisit Search::visit_part(const Window& part) {
   WindowRun run{part, work_.graph().arena().size(), std::numeric_limits<double>::infinity(), kOriginal, {}, {}};
   std::ranges::sort(run.inside);
   run.visited.emplace(states_[0].hash, kOriginal);
-  run.queue.push({kOriginal, Part::all, states_[0].time});
+  run.push({kOriginal, Part::all, states_[0].time});
   PartVisit visit;
   visit.whole = know_rewrites_of(run);
-  while (!run.queue.empty() && visit.whole) {
-    const Entry entry = run.queue.top();
-    run.queue.pop();
-    visit.whole = outcome_.bound->states < states_of_part(part.size()) && !stopped() && expand_in(run, entry);
+  while (visit.whole) {
+    const auto entry = run.take(true);
+    if (!entry) break;
+    visit.whole = outcome_.bound->states < states_of_part(part.size()) && !stopped() && expand_in(run, *entry);
   }
   visit.ended = ends_run();
   visit.states.assign(states_.begin() + 1, states_.end());

@@ -45,18 +45,18 @@ bool RuleRewriter::equal_rewrites(ir::Arena& arena, const ir::GraphView& graph, 
 
 void RuleRewriter::match(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, const rules::MatchOptions& options,
                          const std::function<void(Rewrite)>& found) {
-  // A set of siblings comes before its pairs: the first rewrite that saves time is taken.
+  // A set of siblings comes before its pairs.
   rules_.match_families(arena, graph, root, options, [&](const rules::Match& match) {
-    found(rewrite_by(match, 0));
+    found(rewrite_by(match, Merge::all, 0));
     return true;
   });
   rules_.match(arena, graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
-    found(rewrite_by(match, graph.classes() != nullptr ? key_of(rule, match) : 0));
+    found(rewrite_by(match, Merge::some, graph.classes() != nullptr ? key_of(rule, match) : 0));
     return true;
   });
 }
 
-Rewrite RuleRewriter::rewrite_by(const rules::Match& match, std::uint64_t key) const {
+Rewrite RuleRewriter::rewrite_by(const rules::Match& match, Merge merge, std::uint64_t key) const {
   const auto kept = std::make_shared<const rules::Match>(match);
   const rules::Rule& rule = kept->pattern->rule();
   return {rule.name,
@@ -66,7 +66,7 @@ Rewrite RuleRewriter::rewrite_by(const rules::Match& match, std::uint64_t key) c
             std::sort(result.begin(), result.end());  // the order of a hash map is not deterministic
             return result;
           },
-          rule.outputs.size() > 1, match.nodes, key};
+          rule.outputs.size() > 1 ? merge : Merge::none, match.nodes, key};
 }
 
 }  // namespace xflow::search

@@ -21,7 +21,8 @@ class RuleRewriter final : public Rewriter {
  private:
   void match(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, const rules::MatchOptions& options,
              const std::function<void(Rewrite)>& found);
-  Rewrite rewrite_by(const rules::Match& match, std::uint64_t key) const;
+  // `merge`: what it is if it replaces several values.
+  Rewrite rewrite_by(const rules::Match& match, Merge merge, std::uint64_t key) const;
 
   const rules::VerifiedRules& rules_;
   rules::ConstantRules constants_;

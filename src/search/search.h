@@ -74,6 +74,9 @@ struct Options {
   // `admissible` and `excluded` then. Null: the calling thread visits all parts with the tools of the
   // search, as it has to if costs are measured.
   std::function<ThreadTools()> thread_tools;
+  // True if no kernel has to be timed for its price. The search then prices operations that are in no
+  // result, too: those of e-graphs.
+  bool prices_are_known = false;
   // Bytes of memory for states and cached rewrites. When they take more, the expensive states are dropped. A
   // strategy of the caller ends then.
   std::uint64_t max_bytes = 1U << 30U;

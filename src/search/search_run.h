@@ -1,6 +1,7 @@
 // One search: its states, its budgets and its strategies. See search.h.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -162,11 +163,11 @@ class Search final : private SearchSpace {
   // --- Strategies ------------------------------------------------------------------------------------------------------------------------
 
   // Takes the first rewrite that saves time until there is none. Merges of siblings come after all others: a
-  // merged operation is split again, and the results can no longer become one.
+  // merged operation is split again, and the results can no longer become one. Sets come before pairs.
   StateId descend(StateId at);
-  // The state after the first rewrite at an operation that saves time; nothing if there is none. Without
-  // `merges`, merges of siblings are left out.
-  std::optional<StateId> improve(StateId at, ir::NodeId root, bool merges);
+  // The state after the first rewrite at an operation that saves time, of those up to `most`; nothing if
+  // there is none.
+  std::optional<StateId> improve(StateId at, ir::NodeId root, Merge most);
   // Options::strategy.
   void run_strategy();
   // Descents and windows.
@@ -185,7 +186,7 @@ class Search final : private SearchSpace {
 
   // --- Windows ---------------------------------------------------------------------------------------------------------------------------
 
-  // A search inside a window.
+  // A search inside a window. Entries wait in the order of their times and in that of their numbers.
   struct WindowRun {
     std::vector<ir::NodeId> inside;  // the operations, ascending
     std::size_t first_new = 0;       // operations from this number on were made by the search
@@ -193,6 +194,15 @@ class Search final : private SearchSpace {
     StateId best{};                  // the cheapest graph so far
     Visited visited;
     std::priority_queue<Entry, std::vector<Entry>, Order> queue;
+    std::deque<Entry> oldest = {};
+    std::set<std::pair<StateId, Part>> taken = {};
+
+    void push(const Entry& entry) {
+      queue.push(entry);
+      oldest.push_back(entry);
+    }
+    // The cheapest entry, or the oldest one. Nothing if none is left.
+    std::optional<Entry> take(bool cheapest);
   };
   // What is left of a window in a graph, to be searched.
   struct OpenWindow {
@@ -209,12 +219,12 @@ class Search final : private SearchSpace {
   };
   using WindowRewrites = std::vector<WindowRewrite>;
 
-  // Descends in the windows of the original, and then repeats it with merges, if most windows repeat
-  // others, as in a network of equal layers: one descent serves all windows of equal structure. Returns
-  // where to go on: the original if there are no such windows.
+  // Descends in the windows of the original, and then repeats it with merges of siblings, if most windows
+  // repeat others, as in a network of equal layers: one descent serves all windows of equal structure.
+  // Returns where to go on: the original if there are no such windows.
   StateId descend_repeated_windows();
   // Takes rewrites of the window's operations, and of those that they make, as long as they save time.
-  void descend_window(StateId& base, const Window& planned, bool merges);
+  void descend_window(StateId& base, const Window& planned, Merge most);
   // Prepares the search of a window. Nothing if it needs none: it is empty, one of equal structure has no
   // cheaper graph, or the rewrites of one were repeated in it, which changes `base`.
   std::optional<OpenWindow> open_window(StateId& base, const Window& planned);
@@ -223,6 +233,9 @@ class Search final : private SearchSpace {
   // Searches in windows of the cheapest graph, and in those of the original, until no window gives a cheaper
   // one.
   void search_windows();
+  // Where a pass over windows begins: at the best graph and at the original. A descent may have left the way
+  // to the best graph, which cannot be found from its end.
+  std::vector<StateId> bases() const;
   // Calls `in` for each window of the graph of `base`, which it may change, until it has returned false for
   // all windows of one graph. False if the search ends before.
   bool search_each_window(const StateId& base, std::size_t size, const std::function<bool(const Window&)>& in);
@@ -249,7 +262,10 @@ class Search final : private SearchSpace {
   void search_egraphs();
   // Searches in the e-graph of a window of the graph of `base`. If a graph that is cheaper is reached, it is
   // the new base, and the result is true.
-  bool search_egraph(StateId& base, const Window& planned);
+  bool search_egraph(StateId& base, const Window& planned, const WindowEGraph::Limits& limits);
+  // In windows of one size, beginning at each of `from`, which become what was reached. False if the search
+  // has to end.
+  bool search_egraphs(std::size_t size, const WindowEGraph::Limits& limits, std::vector<StateId>& from);
   // The cheapest graph that is found in an e-graph of the workspace's graph; nothing if none is cheaper.
   std::optional<EGraphGoal> choose(const WindowEGraph& egraph);
   // The time of the workspace's graph with a choice; nothing if it is not possible.

@@ -294,7 +294,7 @@ bool WindowEGraph::saturate(Rewriter& rewriter, const Workspace::Admissible& adm
     // Rewrites are found in one graph and applied afterwards, so that their order does not matter.
     std::vector<std::pair<NodeId, Rewrite>> found;
     const auto take = [&](NodeId id, Rewrite rewrite) {
-      if (rewrite.merges && round >= limits.rounds_of_merges) {
+      if (rewrite.merge != Merge::none && round >= limits.rounds_of_merges) {
         is_whole = false;
       } else if (rewrite.key == 0 || tried_.insert(rewrite.key ^ std::hash<NodeId>()(id)).second) {
         found.emplace_back(id, std::move(rewrite));

@@ -21,6 +21,16 @@ struct Pass {
   double alpha;
 };
 constexpr std::array kPasses = {Pass{24, 300, 1}, Pass{24, 1'500, 4}, Pass{48, 8'000, 16}};
+// After the first pass, from the best graph and from the original as it came: a larger window of the first
+// pass may have taken a gain in each of its parts that excludes a larger one.
+constexpr Pass kSmallPass = {8, 300, 1};
+// And e-graphs of windows, if prices are known. Up to the limits of Strategy::egraph they would take longer
+// than the passes.
+constexpr WindowEGraph::Limits kQuickLimits = {.operations = 400, .rewrites = 4'000, .steps = 30'000};
+
+// Each so many expansions of a window, one is of the oldest graph instead of the cheapest: a gain that many
+// graphs without gain surround would end the window before a step without gain that leads to a larger one.
+constexpr std::uint64_t kTurnsOfOldest = 4;
 
 // The windows of equal structure are descended in first if there are so many of each, and if they are at
 // least half of all windows.
@@ -30,7 +40,7 @@ constexpr std::size_t kFewestRepeats = 6;
 
 StateId Search::descend_repeated_windows() {
   StateId base = kOriginal;
-  for (const bool merges : {false, true}) {
+  for (const Merge most : {Merge::none, Merge::all, Merge::some}) {
     if (stopped() || !step_to(base)) return base;
     const std::vector<std::vector<Window>> lists = repeated_windows_of(work_.graph(), kPasses[0].size);
     std::size_t windows = 0;
@@ -46,7 +56,7 @@ StateId Search::descend_repeated_windows() {
       if (list.size() < kFewestRepeats) continue;
       for (const Window& window : list) {
         if (stopped()) return base;
-        descend_window(base, window, merges);
+        descend_window(base, window, most);
       }
     }
   }
@@ -74,7 +84,7 @@ void Search::close_window(const OpenWindow& window, StateId from, StateId to) {
   }
 }
 
-void Search::descend_window(StateId& base, const Window& planned, bool merges) {
+void Search::descend_window(StateId& base, const Window& planned, Merge most) {
   const auto window = open_window(base, planned);
   if (!window) return;
   const StateId at = base;
@@ -85,7 +95,7 @@ void Search::descend_window(StateId& base, const Window& planned, bool merges) {
     for (const NodeId root : roots) {
       if (!is_root(root)) continue;
       if (!work_.has_candidates(root) && stopped()) break;
-      const auto next = improve(base, root, merges);
+      const auto next = improve(base, root, most);
       if (next) base = *next;
       improved = improved || next.has_value();
     }
@@ -94,17 +104,27 @@ void Search::descend_window(StateId& base, const Window& planned, bool merges) {
 }
 
 void Search::search_windows() {
-  // A descent may have left the way to the best graph, which cannot be found from its end: the original is a
-  // beginning, too.
-  std::vector<StateId> bases = {best_};
-  if (best_ != kOriginal) bases.push_back(kOriginal);
-  for (const Pass& pass : kPasses) {
+  std::vector<StateId> tracks = bases();
+  const auto search_all = [&](const Pass& pass, std::vector<StateId>& from) {
     const double alpha = 1 + std::max(options_.alpha - 1, 0.0) * pass.alpha;
-    for (StateId& base : bases) {
-      const auto in = [&](const Window& window) { return search_window(base, window, pass.states, alpha); };
-      if (!search_each_window(base, pass.size, in)) return;
-    }
+    return std::ranges::all_of(from, [&](StateId& base) {
+      return search_each_window(base, pass.size, [&](const Window& window) { return search_window(base, window, pass.states, alpha); });
+    });
+  };
+  for (const Pass& pass : kPasses) {
+    if (!search_all(pass, tracks)) return;
+    if (&pass != kPasses.data()) continue;
+    std::vector<StateId> beginnings = bases();
+    if (!search_all(kSmallPass, beginnings)) return;
+    beginnings = bases();
+    if (options_.prices_are_known && !search_egraphs(pass.size, kQuickLimits, beginnings)) return;
+    if (states_[index_of(best_)].time < states_[index_of(tracks[0])].time) tracks[0] = best_;
   }
+}
+
+std::vector<StateId> Search::bases() const {
+  if (best_ == kOriginal) return {kOriginal};
+  return {best_, kOriginal};
 }
 
 bool Search::search_each_window(const StateId& base, std::size_t size, const std::function<bool(const Window&)>& in) {
@@ -128,16 +148,26 @@ bool Search::search_window(StateId& base, const Window& planned, std::uint64_t m
   WindowRun run{window->operations, window->first_new, static_cast<double>(states_[index_of(base)].time) * alpha, base, {}, {}};
   std::ranges::sort(run.inside);
   run.visited.emplace(states_[index_of(base)].hash, base);
-  run.queue.push({base, Part::all, states_[index_of(base)].time});
+  run.push({base, Part::all, states_[index_of(base)].time});
   const std::uint64_t end = outcome_.states + most_states;
-  while (!run.queue.empty() && outcome_.states < end && !stopped()) {
-    const Entry entry = run.queue.top();
-    run.queue.pop();
-    expand_in(run, entry);
+  for (std::uint64_t turn = 1; outcome_.states < end && !stopped(); ++turn) {
+    const auto entry = run.take(turn % kTurnsOfOldest != 0);
+    if (!entry) break;
+    expand_in(run, *entry);
   }
   if (states_[index_of(run.best)].time < states_[index_of(base)].time) base = run.best;
   close_window(*window, before, base);
   return base != before;
+}
+
+std::optional<Search::Entry> Search::WindowRun::take(bool cheapest) {
+  const auto is_new = [&](const Entry& entry) { return taken.emplace(entry.state, entry.part).second; };
+  while (!queue.empty() && !oldest.empty()) {
+    const Entry entry = cheapest ? queue.top() : oldest.front();
+    cheapest ? queue.pop() : oldest.pop_front();
+    if (is_new(entry)) return entry;
+  }
+  return std::nullopt;
 }
 
 bool Search::expand_in(WindowRun& run, const Entry& entry) {
@@ -177,7 +207,7 @@ bool Search::expand_in(WindowRun& run, const Entry& entry) {
       made.push_back(*next);
     }
   }
-  const auto push = [&](StateId id, Part part) { run.queue.push({id, part, states_[index_of(id)].time}); };
+  const auto push = [&](StateId id, Part part) { run.push({id, part, states_[index_of(id)].time}); };
   if (entry.part == Part::near) push(entry.state, Part::rest);
   for (const StateId id : made) push(id, states_[index_of(id)].time < states_[index_of(entry.state)].time ? Part::all : Part::near);
   return !stopped();

@@ -23,13 +23,20 @@
 
 namespace xflow::search {
 
+// How a rewrite replaces values, in the order in which descents apply rewrites.
+enum class Merge : std::uint8_t {
+  none,  // one value, or several by values of their own
+  all,   // a set of siblings by parts of one value
+  some,  // several values by parts of one value
+};
+
 // A rewrite by a rule at one operation.
 struct Rewrite {
   std::string_view rule;  // name of the rule; the rewriter owns the string
   // Makes the new operations in the arena and returns the replacements. Empty if the rewrite turns out to be
   // impossible.
   std::function<std::vector<ir::Replacement>(ir::Arena&)> build;
-  bool merges = false;                   // it replaces several values by parts of one value
+  Merge merge = Merge::none;
   std::vector<ir::NodeId> matched = {};  // the operations that it rewrites; empty if it is the one at the root alone
   // Of rewrites in an e-graph: those with equal keys at one operation do the same. 0: unknown.
   std::uint64_t key = 0;

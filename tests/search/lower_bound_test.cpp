@@ -210,7 +210,7 @@ class FarRewriter final : public Rewriter {
     const ir::Node& node = graph.arena().node(root);
     if (node.op != ir::OperatorId{'b'}) return;
     const auto build = [root, operand = node.operands[0]](ir::Arena&) { return std::vector<ir::Replacement>{{{root, 0}, operand}}; };
-    found(Rewrite{"far", build, false, {root, graph.order()[1]}});  // after the input
+    found(Rewrite{"far", build, Merge::none, {root, graph.order()[1]}});  // after the input
   }
 };
 
@@ -241,7 +241,7 @@ class GrowingRewriter final : public Rewriter {
         const ir::NodeId outer = arena.operation(ir::OperatorId{'*'}, {}, {ir::ValueId{root, 0}, weight}, {type});
         return std::vector<ir::Replacement>{{{root, 0}, {outer, 0}}};
       };
-      found(Rewrite{"endless", twice, false, {root}});
+      found(Rewrite{"endless", twice, Merge::none, {root}});
     }
     if (node.op != ir::OperatorId{'a'} && node.op != ir::OperatorId{'b'}) return;
     const auto build = [root, operand = node.operands[0]](ir::Arena& arena) {
@@ -250,7 +250,7 @@ class GrowingRewriter final : public Rewriter {
       const ir::TensorType type = arena.type(operand);
       return std::vector<ir::Replacement>{{{root, 0}, {arena.operation(ir::OperatorId{'+'}, {}, {operand, weight}, {type}), 0}}};
     };
-    found(Rewrite{"grow", build, false, {root}});
+    found(Rewrite{"grow", build, Merge::none, {root}});
   }
 };
 

@@ -256,7 +256,7 @@ class Merging final : public Rewriter {
                       const ir::ValueId made{arena.operation(static_cast<ir::OperatorId>(op), {}, {operand}, type), 0};
                       return std::vector<ir::Replacement>{{{root, 0}, made}};
                     },
-                    merges});
+                    merges ? Merge::some : Merge::none});
     };
     const ir::ValueId operand = graph.arena().node(root).operands[0];
     reads.push_back(operand.node);

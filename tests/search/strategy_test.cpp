@@ -70,6 +70,17 @@ TEST_F(Strategies, PartitionEndsWithoutTheWholeGraph) {
   EXPECT_STREQ(to_string(outcome.stop), "end of the strategy");
 }
 
+// E-graphs price operations that are in no result.
+TEST_F(Strategies, AutoTakesEGraphsWherePricesAreKnown) {
+  rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
+  prices = {{'a', 100}, {'b', 100'000}, {'c', 100'000}, {'d', 1}};
+  const ir::Graph graph{{chain(std::string(10, 'a'), x)}};
+  Options options;
+  EXPECT_EQ(run(graph, options).after.count(), 1'000);
+  options.prices_are_known = true;
+  EXPECT_EQ(run(graph, options).after.count(), 10);
+}
+
 TEST_F(Strategies, EGraphsPassGraphsThatCostMoreThanAlphaAllows) {
   rules = {{'a', 'b'}, {'b', 'c'}, {'c', 'd'}};
   prices = {{'a', 100}, {'b', 100'000}, {'c', 100'000}, {'d', 1}};
