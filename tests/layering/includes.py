@@ -10,7 +10,7 @@ import re
 import sys
 
 MODULES = ["support", "ir", "ops", "eval", "codegen", "rules", "egraph", "onnx", "verifier", "kernels", "cost", "runtime", "devices", "search",
-           "generator", "validation", "report", "optimizer", "api", "cli"]
+           "generator", "parallel", "validation", "report", "optimizer", "api", "cli"]
 # None knows another.
 DEVICES = sorted(f"devices/{path.parent.name}" for path in (pathlib.Path(__file__).parents[2] / "src/devices").glob("*/README.md"))
 KNOWN = {"devices/cuda": "devices/gpu"}  # but CUDA implements what all GPUs are to xflow
@@ -20,9 +20,10 @@ ANY = ["*"]
 THIRD_PARTY = {
     "fmt": ANY,
     "xxhash.h": ["onnx"],
-    "nlohmann": ["devices/runner", "generator", "report", "cli"],
+    "nlohmann": ["devices/runner", "generator", "parallel", "report", "cli"],
     "boost/multiprecision": ANY,
     "boost/container_hash": ANY,
+    "boost/graph": ["parallel"],
     "zlib.h": ["eval"],
     "onnx": ["onnx"],
     "google/protobuf": ["onnx"],

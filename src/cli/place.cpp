@@ -1,0 +1,99 @@
+#include "xflow/place.h"
+
+#include <fmt/format.h>
+#include <xflow/report.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "src/cli/command.h"
+#include "src/cli/duration_text.h"
+#include "src/cli/interrupt.h"
+
+namespace xflow::cli {
+namespace {
+
+struct PlaceArguments {
+  std::string input;
+  std::string split;
+  std::string objective = "max-load";
+  std::string method = "auto";
+  std::string budget = "10s";
+  std::string json;
+  PlaceOptions options;
+};
+
+PlacementObjective objective_of(const std::string& name) {
+  return name == to_string(PlacementObjective::latency) ? PlacementObjective::latency : PlacementObjective::max_load;
+}
+
+PlacementMethod method_of(const std::string& name) {
+  for (const PlacementMethod method :
+       {PlacementMethod::orders, PlacementMethod::ideals, PlacementMethod::local, PlacementMethod::greedy, PlacementMethod::list}) {
+    if (name == to_string(method)) return method;
+  }
+  return PlacementMethod::automatic;
+}
+
+Result<void> check_json_path(const PlaceArguments& a) {
+  std::error_code ignored;
+  for (const std::string& input : {a.input, a.split}) {
+    if (!a.json.empty() && std::filesystem::equivalent(a.json, input, ignored))
+      return fail(ErrorCode::invalid_argument, "the result would overwrite a file that is read", a.json);
+  }
+  return {};
+}
+
+Result<PlacementResult> result_of(PlaceArguments& a) {
+  XFLOW_CHECK(check_json_path(a));
+  a.options.objective = objective_of(a.objective);
+  a.options.method = method_of(a.method);
+  if (!a.split.empty()) return evaluate_split_files(a.input, a.split, a.options.objective);
+  const auto budget = read_duration(a.budget);
+  if (!budget) return fail(ErrorCode::invalid_argument, fmt::format("budget '{}' is not of the form 300s, 500ms or 5m", a.budget));
+  a.options.budget = *budget;
+  finish_on_signals(a.options.cancel);
+  return place_file(a.input, a.options);
+}
+
+ExitCode run(PlaceArguments& a) {
+  const auto result = result_of(a);
+  if (!result) return report(result.error());
+  print(result->to_text(), !a.json.empty() && is_standard_output(a.json));
+  if (!a.json.empty()) {
+    if (const auto written = write_report(a.json, result->to_json()); !written) return report(written.error());
+  }
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_place(CLI::App& sub, Command& command) {
+  auto a = std::make_shared<PlaceArguments>();
+  sub.add_option("FILE", a->input, "instance to read (docs/parallel.md); - is standard input")->required();
+  sub.add_option("--objective", a->objective, "max-load (time of a sample in a full pipeline) or latency (time of one sample)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"max-load", "latency"}));
+  CLI::Option* split = sub.add_option("--split", a->split, "placement to evaluate instead of a search");
+  sub.add_option("--method", a->method, "auto, local; for max-load orders, ideals; for latency greedy, list")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "greedy", "list"}))
+      ->excludes(split);
+  sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m")->capture_default_str()->excludes(split);
+  sub.add_option("--steps", a->options.steps, "limit of steps; the same number gives the same result")
+      ->check(CLI::Range(0.0, 1e15))
+      ->excludes(split);
+  add_seed(sub, a->options.seed, "seed of the search")->excludes(split);
+  sub.add_option("--json", a->json, "also write the result as JSON to this file; - is standard output");
+  group(sub, "Search", {"--method", "--budget", "--steps", "--seed"});
+  group(sub, "Output", {"--json"});
+  sub.footer(
+      "auto runs all methods for the objective and keeps the best placement. ideals finds the best placement\n"
+      "whose parts no forward path leaves and enters again. The bound holds for every placement.\n\n" +
+      examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
+                "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli

@@ -1,0 +1,29 @@
+// The methods for the max load, one after the other.
+#pragma once
+
+#include <xflow/place.h>
+
+#include "src/parallel/load_bounds.h"
+#include "src/parallel/load_search.h"
+#include "src/parallel/placement_problem.h"
+#include "src/parallel/search_budget.h"
+
+namespace xflow::parallel {
+
+struct FoundPlacement {
+  BestPlacement best;
+  PlacementMethod method = PlacementMethod::local;  // that found it
+  LowerBound bound;
+  std::optional<double> contiguous;
+  PlacementStop stop = PlacementStop::finished;
+};
+
+// Searches the smallest max load. Errors: unsupported for `ideals` with too many; limit if there is no
+// placement within the memory among those that were tried.
+Result<FoundPlacement> place_for_load(const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget);
+
+// A placement without any search: all groups on one CPU, or on the first accelerators that hold them, those
+// with most bytes first. Nothing if that leaves a group without a device.
+std::optional<GroupDevices> simple_placement(const PlacementProblem& problem);
+
+}  // namespace xflow::parallel

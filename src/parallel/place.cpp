@@ -1,0 +1,107 @@
+#include "src/parallel/place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "src/parallel/evaluate.h"
+#include "src/parallel/load_methods.h"
+#include "src/parallel/placement_problem.h"
+#include "src/parallel/search_budget.h"
+
+namespace xflow::parallel {
+namespace {
+
+bool has_method(PlacementObjective objective, PlacementMethod method) {
+  switch (method) {
+    case PlacementMethod::automatic:
+    case PlacementMethod::local:
+      return true;
+    case PlacementMethod::orders:
+    case PlacementMethod::ideals:
+      return objective == PlacementObjective::max_load;
+    case PlacementMethod::greedy:
+    case PlacementMethod::list:
+      return objective == PlacementObjective::latency;
+    case PlacementMethod::split:
+      return false;
+  }
+  return false;
+}
+
+Result<void> check(const PlacementInstance& instance, PlacementObjective objective, const std::string& where) {
+  if (objective == PlacementObjective::max_load) return {};
+  for (const PlacementNode& node : instance.nodes) {
+    if (node.is_backward)
+      return fail(ErrorCode::unsupported, fmt::format("node {} is a backward node: the latency is that of inference", node.id), where);
+  }
+  return {};
+}
+
+// More devices than groups are of no use.
+PlacementProblem useful_problem(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node) {
+  PlacementProblem problem = merge(instance, group_of_node);
+  problem.accelerators = std::min(problem.accelerators, problem.size());
+  problem.cpus = std::min(problem.cpus, problem.size());
+  return problem;
+}
+
+}  // namespace
+
+Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
+                                 const std::string& where) {
+  XFLOW_CHECK(check(instance, objective, where));
+  PlacementResult result;
+  result.objective = objective;
+  result.memory = instance.memory;
+  const std::vector<double> loads = loads_of(instance, devices);
+  const std::vector<double> bytes = bytes_of(instance, devices);
+  for (std::uint32_t device = 0; device < instance.devices(); ++device)
+    result.devices.push_back({device < instance.accelerators, Milliseconds(loads[device]), bytes[device], {}});
+  for (std::size_t k = 0; k < instance.nodes.size(); ++k) result.devices[devices[k]].nodes.push_back(instance.nodes[k].id);
+  if (objective == PlacementObjective::max_load) {
+    const PlacementProblem problem = merge(instance, groups_of_nodes(instance));
+    result.value = Milliseconds(*std::max_element(loads.begin(), loads.end()));
+    LowerBound bound{group_bound(problem), PlacementBound::group};
+    bound.raise(work_bound(problem), PlacementBound::work);
+    result.bound = Milliseconds(bound.value);
+    result.bound_by = bound.by;
+    return result;
+  }
+  const auto latency = latency_of(instance, devices);
+  if (!latency) return fail(ErrorCode::unsupported, "parts of the split wait for each other, so that it has no latency", where);
+  result.value = Milliseconds(*latency);
+  result.bound = Milliseconds(longest_path(instance));
+  result.bound_by = PlacementBound::longest_path;
+  return result;
+}
+
+Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOptions& options, const std::string& where) {
+  if (!has_method(options.objective, options.method)) {
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the objective {} has no method '{}'", to_string(options.objective), to_string(options.method)));
+  }
+  XFLOW_CHECK(check(instance, options.objective, where));
+  SearchBudget budget(options.budget, options.steps, options.cancel);
+  const std::vector<std::uint32_t> group_of_node = groups_of_nodes(instance);
+  const PlacementProblem problem = useful_problem(instance, group_of_node);
+  auto found = place_for_load(problem, options.method, options.seed, budget);
+  if (!found) return fail(found.error().code, found.error().message, where);
+  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+  NodeDevices devices = node_devices(group_of_node, found->best.devices);
+  for (std::uint32_t& device : devices) {
+    if (device >= problem.accelerators) device += instance.accelerators - problem.accelerators;
+  }
+  if (!is_valid(instance, devices)) return fail(ErrorCode::internal, "the placement does not fit the devices", where);
+  XFLOW_TRY(PlacementResult result, evaluate(instance, devices, options.objective, where));
+  result.bound = Milliseconds(std::min(found->bound.value, result.value.count()));
+  result.bound_by = found->bound.by;
+  if (found->contiguous) result.contiguous = Milliseconds(*found->contiguous);
+  result.method = found->method;
+  result.stop = found->stop;
+  result.seed = options.seed;
+  result.steps = budget.spent();
+  return result;
+}
+
+}  // namespace xflow::parallel
