@@ -83,6 +83,24 @@ std::optional<double> longest_path(const std::vector<double>& times, std::span<c
   return last;
 }
 
+// Nodes that are together on an accelerator and that no path leaves and enters again: those of a class that is
+// in no cycle of classes. Other nodes are alone.
+std::vector<std::uint32_t> visited_once(const PlacementInstance& instance) {
+  const std::vector<std::uint32_t> group_of_node = groups_of_nodes(instance);
+  const auto nodes = static_cast<std::uint32_t>(instance.nodes.size());
+  std::vector<PlacementEdge> edges;
+  for (const PlacementEdge& edge : instance.edges) edges.push_back({group_of_node[edge.from], group_of_node[edge.to]});
+  const std::vector<std::uint32_t> component = components(nodes, edges);
+  std::vector<std::uint32_t> members(nodes, 0);  // groups of each component
+  for (const std::uint32_t c : component) ++members[c];
+  std::vector<std::uint32_t> result;
+  for (std::uint32_t k = 0; k < nodes; ++k) {
+    const std::uint32_t group = group_of_node[k];
+    result.push_back(members[component[group]] == 1 ? group : nodes + k);
+  }
+  return result;
+}
+
 }  // namespace
 
 NodeDevices node_devices(std::span<const std::uint32_t> group_of_node, std::span<const std::uint32_t> device_of_group) {
@@ -135,13 +153,39 @@ std::optional<double> latency_of(const PlacementInstance& instance, const NodeDe
 }
 
 double longest_path(const PlacementInstance& instance) {
-  std::vector<double> times;
-  for (const PlacementNode& node : instance.nodes) {
-    double time = instance.cpus > 0 ? node.cpu_time : node.accelerator_time;
-    if (instance.accelerators > 0 && node.on_accelerator) time = std::min(time, node.accelerator_time);
-    times.push_back(time);
+  struct Path {
+    double before = 0;  // of the components before the last one
+    double cpu = 0;     // of the path's nodes in the last one
+  };
+  const std::vector<std::uint32_t> component = visited_once(instance);
+  std::vector<double> accelerator(2 * instance.nodes.size(), instance.accelerators > 0 ? 0 : kInfinity);
+  std::vector<double> bytes(2 * instance.nodes.size(), 0);
+  for (std::size_t k = 0; k < instance.nodes.size(); ++k) {
+    const PlacementNode& node = instance.nodes[k];
+    bytes[component[k]] += node.bytes;
+    const bool fits = node.on_accelerator && bytes[component[k]] <= instance.memory;
+    accelerator[component[k]] += fits ? node.accelerator_time : kInfinity;
   }
-  return longest_path(times, instance.edges).value_or(0);
+  const auto nodes = static_cast<std::uint32_t>(instance.nodes.size());
+  const Adjacency sources(nodes, instance.edges, true);
+  std::vector<Path> paths(nodes);
+  const auto length_at = [&](std::uint32_t node) { return paths[node].before + std::min(accelerator[component[node]], paths[node].cpu); };
+  double longest = 0;
+  for (const std::uint32_t node : topological_order(nodes, instance.edges)) {
+    const double cpu = instance.cpus > 0 ? instance.nodes[node].cpu_time : kInfinity;
+    paths[node] = {0, cpu};
+    double length = length_at(node);
+    for (const std::uint32_t source : sources[node]) {
+      const bool is_inside = component[source] == component[node];
+      const Path path = is_inside ? Path{paths[source].before, paths[source].cpu + cpu} : Path{length_at(source), cpu};
+      const double longer = path.before + std::min(accelerator[component[node]], path.cpu);
+      if (longer <= length) continue;
+      length = longer;
+      paths[node] = path;
+    }
+    longest = std::max(longest, length);
+  }
+  return longest;
 }
 
 }  // namespace xflow::parallel

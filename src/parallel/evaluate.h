@@ -29,7 +29,9 @@ bool is_valid(const PlacementInstance& instance, const NodeDevices& devices);
 // divided into a task for each entry on the path with most entries. Nothing if tasks wait for each other.
 std::optional<double> latency_of(const PlacementInstance& instance, const NodeDevices& devices);
 
-// Longest path of compute where each node is on its faster device: no latency is less.
+// A long path of compute; no latency is less. A class counts once on a path, with the smaller one of all its
+// compute on an accelerator, where it is part of one task, and of the compute of the path's nodes on CPUs.
+// Classes in a cycle count node by node.
 double longest_path(const PlacementInstance& instance);
 
 }  // namespace xflow::parallel

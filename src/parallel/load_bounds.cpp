@@ -206,4 +206,19 @@ double packing_bound(const PlacementProblem& problem, double lower, double upper
   return lower;
 }
 
+LowerBound quick_load_bound(const PlacementProblem& problem) {
+  LowerBound bound{group_bound(problem), PlacementBound::group};
+  bound.raise(work_bound(problem), PlacementBound::work);
+  return bound;
+}
+
+LowerBound load_bound(const PlacementProblem& problem, double max_load, SearchBudget& budget) {
+  LowerBound bound = quick_load_bound(problem);
+  if (bound.value < max_load) bound.raise(packing_bound(problem, bound.value, max_load), PlacementBound::packing);
+  if (bound.value < max_load) bound.raise(star_bound(problem, bound.value, budget), PlacementBound::star);
+  // Sums in another order differ in their last digits.
+  bound.value = std::min(bound.value, max_load);
+  return bound;
+}
+
 }  // namespace xflow::parallel

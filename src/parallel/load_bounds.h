@@ -36,6 +36,11 @@ double packing_bound(const PlacementProblem& problem, double lower, double upper
 // the budget is spent. A step is a vertex of a cut's network.
 double star_bound(const PlacementProblem& problem, double lower, SearchBudget& budget);
 
+// The larger one of group_bound() and work_bound().
+LowerBound quick_load_bound(const PlacementProblem& problem);
+// The largest of all bounds, for a placement with this max load.
+LowerBound load_bound(const PlacementProblem& problem, double max_load, SearchBudget& budget);
+
 // The star of each group of `groups`: infinite for one that no accelerator holds.
 std::vector<double> stars(const PlacementProblem& problem, std::span<const std::uint32_t> groups, SearchBudget& budget);
 

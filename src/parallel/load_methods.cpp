@@ -18,8 +18,6 @@ constexpr std::uint64_t kFirstProposals = 50'000;
 constexpr std::size_t kFewIdeals = 20'000;
 constexpr std::uint64_t kFewPairs = 5'000'000;
 constexpr std::size_t kMostIdeals = 1'000'000;
-// A value this close to a bound is optimal: both are sums of rounded numbers.
-constexpr double kCloseToBound = 1 + 1e-9;
 
 class LoadMethods {
  public:
@@ -29,9 +27,8 @@ class LoadMethods {
   Result<FoundPlacement> run(PlacementMethod method) {
     found_.best.value = kInfinity;
     if (const auto simple = simple_placement(problem_)) offer(*simple, method);
-    found_.bound.raise(work_bound(problem_), PlacementBound::work);
-    found_.bound.raise(group_bound(problem_), PlacementBound::group);
-    try_orders(method == PlacementMethod::orders ? std::numeric_limits<int>::max() : kFirstOrders, method);
+    found_.bound = quick_load_bound(problem_);
+    try_orders(method == PlacementMethod::orders ? std::numeric_limits<int>::max() : kFirstOrders);
     if (method == PlacementMethod::ideals) XFLOW_CHECK(try_ideals());
     if (method == PlacementMethod::automatic) try_few_ideals();
     if (found_.best.devices.empty()) return fail(ErrorCode::limit, "no placement within the memory of the accelerators was found");
@@ -44,7 +41,7 @@ class LoadMethods {
 
  private:
   static bool may_search(PlacementMethod method) { return method == PlacementMethod::automatic || method == PlacementMethod::local; }
-  bool is_optimal() const { return found_.best.value <= found_.bound.value * kCloseToBound; }
+  bool is_optimal() const { return found_.is_optimal(); }
 
   void offer(const GroupDevices& devices, PlacementMethod method) {
     const double value = DeviceLoads(problem_, devices).max_load();
@@ -59,12 +56,12 @@ class LoadMethods {
     offer(devices, method);
   }
 
-  void try_orders(int orders, PlacementMethod method) {
+  void try_orders(int orders) {
     const PlacementProblem& problem = contiguous_.problem;
     const Adjacency successors(problem.size(), problem.order, false);
     for (int k = 0; k < orders && !is_optimal() && budget_.spend(problem.size()); ++k) {
       const auto placement = best_intervals(problem, random_order(successors, random_), best_contiguous_);
-      if (placement) offer_contiguous(*placement, method == PlacementMethod::local ? method : PlacementMethod::orders);
+      if (placement) offer_contiguous(*placement, PlacementMethod::orders);
     }
   }
 
@@ -99,12 +96,7 @@ class LoadMethods {
   }
 
   void raise_bound() {
-    if (is_optimal()) return;
-    found_.bound.raise(packing_bound(problem_, found_.bound.value, found_.best.value), PlacementBound::packing);
-    if (is_optimal()) return;
-    found_.bound.raise(star_bound(problem_, found_.bound.value, budget_), PlacementBound::star);
-    // Sums in another order differ in their last digits.
-    found_.bound.value = std::min(found_.bound.value, found_.best.value);
+    if (!is_optimal()) found_.bound = load_bound(problem_, found_.best.value, budget_);
   }
 
   const PlacementProblem& problem_;

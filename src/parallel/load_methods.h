@@ -3,20 +3,11 @@
 
 #include <xflow/place.h>
 
-#include "src/parallel/load_bounds.h"
-#include "src/parallel/load_search.h"
+#include "src/parallel/found_placement.h"
 #include "src/parallel/placement_problem.h"
 #include "src/parallel/search_budget.h"
 
 namespace xflow::parallel {
-
-struct FoundPlacement {
-  BestPlacement best;
-  PlacementMethod method = PlacementMethod::local;  // that found it
-  LowerBound bound;
-  std::optional<double> contiguous;
-  PlacementStop stop = PlacementStop::finished;
-};
 
 // Searches the smallest max load. Errors: unsupported for `ideals` with too many; limit if there is no
 // placement within the memory among those that were tried.

@@ -1,6 +1,7 @@
 #include "src/parallel/load_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "src/parallel/proposals.h"
@@ -10,7 +11,8 @@ namespace {
 
 constexpr std::uint64_t kShortestRun = 20'000;
 constexpr std::uint64_t kLongestRun = 4'000'000;
-constexpr double kHottest = 0.02;  // temperatures, as shares of the value
+// Temperatures at the beginning of runs and at their end, as shares of the value.
+constexpr std::array<double, 4> kHottest = {0.001, 0.02, 0.002, 0.004};
 constexpr double kColdest = 0.00001;
 constexpr int kFirstSquarings = 3;  // p is 2 to the power of this, then up to the power of kLastSquarings
 constexpr int kLastSquarings = 6;
@@ -38,7 +40,7 @@ class LoadSearch {
     for (std::uint64_t k = 0; !is_done(); ++k) {
       // Every second run goes on from where the last one ended, which is another place.
       if (k % 2 == 0) loads_.reset(best_.devices);
-      anneal(length, k % 4 == 0 ? kHottest / 4 : kHottest);
+      anneal(length, kHottest[k % kHottest.size()]);
       if (k % 2 == 1) length = std::min(2 * length, kLongestRun);
     }
   }
@@ -46,10 +48,13 @@ class LoadSearch {
  private:
   bool is_done() const { return budget_.stop().has_value() || best_.value <= bound_; }
 
-  // The p-norm of the loads relative to the best value.
-  double norm() const {
+  // The sum of the powers of the loads relative to the best value; its root is the p-norm.
+  double sum_of_powers() const {
     double sum = 0;
-    for (std::uint32_t device = 0; device < problem_.devices(); ++device) sum += powered(loads_.load(device) / scale_, squarings_);
+    for (std::uint32_t device = 0; device < problem_.devices(); ++device) sum += powered(loads_.load(device) * unit_, squarings_);
+    return sum;
+  }
+  double root(double sum) const {
     for (int k = 0; k < squarings_; ++k) sum = std::sqrt(sum);
     return sum;
   }
@@ -65,23 +70,23 @@ class LoadSearch {
   void anneal(std::uint64_t length, double hottest) {
     const double cooling = std::pow(kColdest / hottest, 1.0 / static_cast<double>(length));
     double temperature = hottest;
-    scale_ = best_.value;
+    unit_ = 1 / best_.value;
     for (std::uint64_t step = 0; step < length && !is_done(); ++step, temperature *= cooling) {
       const auto stage = static_cast<int>(step * (kLastSquarings - kFirstSquarings + 1) / length);
       if (step % kStepsPerReset == 0 || stage + kFirstSquarings != squarings_) {
         squarings_ = stage + kFirstSquarings;
         loads_.reset(loads_.devices());
-        norm_ = norm();
+        norm_ = root(sum_of_powers());
         busy_ = busiest();
       }
       if (!budget_.spend()) return;
       if (!proposals_.propose(loads_, busy_)) continue;
-      const double proposed = norm();
-      if (proposed > norm_ - temperature * std::log(random_.unit())) {
+      const double sum = sum_of_powers();
+      if (sum > powered(norm_ - temperature * std::log(random_.unit()), squarings_)) {
         proposals_.undo(loads_);
         continue;
       }
-      norm_ = proposed;
+      norm_ = root(sum);
       busy_ = busiest();
       if (loads_.load(busy_) < best_.value * (1 - 1e-9)) keep();
     }
@@ -101,7 +106,7 @@ class LoadSearch {
   BestPlacement& best_;
   DeviceLoads loads_;
   Proposals proposals_;
-  double scale_ = 1;
+  double unit_ = 1;
   double norm_ = 0;
   int squarings_ = -1;
   std::uint32_t busy_ = 0;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "src/parallel/evaluate.h"
+#include "src/parallel/latency_methods.h"
 #include "src/parallel/load_methods.h"
 #include "src/parallel/placement_problem.h"
 #include "src/parallel/search_budget.h"
@@ -39,18 +40,18 @@ Result<void> check(const PlacementInstance& instance, PlacementObjective objecti
 }
 
 // More devices than groups are of no use.
-PlacementProblem useful_problem(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node) {
+PlacementProblem useful_problem(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node,
+                                PlacementObjective objective) {
   PlacementProblem problem = merge(instance, group_of_node);
   problem.accelerators = std::min(problem.accelerators, problem.size());
-  problem.cpus = std::min(problem.cpus, problem.size());
+  // The latency has a core for each node.
+  problem.cpus = std::min(problem.cpus, objective == PlacementObjective::latency ? 1 : problem.size());
   return problem;
 }
 
-}  // namespace
-
-Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
-                                 const std::string& where) {
-  XFLOW_CHECK(check(instance, objective, where));
+// Value and devices of a placement, without a bound.
+Result<PlacementResult> described(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
+                                  const std::string& where) {
   PlacementResult result;
   result.objective = objective;
   result.memory = instance.memory;
@@ -59,20 +60,31 @@ Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDe
   for (std::uint32_t device = 0; device < instance.devices(); ++device)
     result.devices.push_back({device < instance.accelerators, Milliseconds(loads[device]), bytes[device], {}});
   for (std::size_t k = 0; k < instance.nodes.size(); ++k) result.devices[devices[k]].nodes.push_back(instance.nodes[k].id);
-  if (objective == PlacementObjective::max_load) {
-    const PlacementProblem problem = merge(instance, groups_of_nodes(instance));
-    result.value = Milliseconds(*std::max_element(loads.begin(), loads.end()));
-    LowerBound bound{group_bound(problem), PlacementBound::group};
-    bound.raise(work_bound(problem), PlacementBound::work);
-    result.bound = Milliseconds(bound.value);
-    result.bound_by = bound.by;
-    return result;
+  result.value = Milliseconds(*std::max_element(loads.begin(), loads.end()));
+  if (objective == PlacementObjective::latency) {
+    const auto latency = latency_of(instance, devices);
+    if (!latency) return fail(ErrorCode::unsupported, "parts of the split wait for each other, so that it has no latency", where);
+    result.value = Milliseconds(*latency);
   }
-  const auto latency = latency_of(instance, devices);
-  if (!latency) return fail(ErrorCode::unsupported, "parts of the split wait for each other, so that it has no latency", where);
-  result.value = Milliseconds(*latency);
-  result.bound = Milliseconds(longest_path(instance));
-  result.bound_by = PlacementBound::longest_path;
+  return result;
+}
+
+void set_bound(PlacementResult& result, const LowerBound& bound) {
+  // Sums in another order differ in their last digits.
+  result.bound = Milliseconds(std::min(bound.value, result.value.count()));
+  result.bound_by = bound.by;
+}
+
+}  // namespace
+
+Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
+                                 const std::string& where) {
+  XFLOW_CHECK(check(instance, objective, where));
+  XFLOW_TRY(PlacementResult result, described(instance, devices, objective, where));
+  SearchBudget unlimited;
+  set_bound(result, objective == PlacementObjective::max_load
+                        ? load_bound(merge(instance, groups_of_nodes(instance)), result.value.count(), unlimited)
+                        : LowerBound{longest_path(instance), PlacementBound::longest_path});
   return result;
 }
 
@@ -84,8 +96,10 @@ Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOpti
   XFLOW_CHECK(check(instance, options.objective, where));
   SearchBudget budget(options.budget, options.steps, options.cancel);
   const std::vector<std::uint32_t> group_of_node = groups_of_nodes(instance);
-  const PlacementProblem problem = useful_problem(instance, group_of_node);
-  auto found = place_for_load(problem, options.method, options.seed, budget);
+  const PlacementProblem problem = useful_problem(instance, group_of_node, options.objective);
+  auto found = options.objective == PlacementObjective::max_load
+                   ? place_for_load(problem, options.method, options.seed, budget)
+                   : place_for_latency(instance, group_of_node, problem, options.method, options.seed, budget);
   if (!found) return fail(found.error().code, found.error().message, where);
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
   NodeDevices devices = node_devices(group_of_node, found->best.devices);
@@ -93,9 +107,8 @@ Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOpti
     if (device >= problem.accelerators) device += instance.accelerators - problem.accelerators;
   }
   if (!is_valid(instance, devices)) return fail(ErrorCode::internal, "the placement does not fit the devices", where);
-  XFLOW_TRY(PlacementResult result, evaluate(instance, devices, options.objective, where));
-  result.bound = Milliseconds(std::min(found->bound.value, result.value.count()));
-  result.bound_by = found->bound.by;
+  XFLOW_TRY(PlacementResult result, described(instance, devices, options.objective, where));
+  set_bound(result, found->bound);
   if (found->contiguous) result.contiguous = Milliseconds(*found->contiguous);
   result.method = found->method;
   result.stop = found->stop;

@@ -15,7 +15,7 @@ bool Proposals::propose(DeviceLoads& loads, std::uint32_t busy) {
   if (problem_->devices() < 2) return false;
   const std::uint32_t group = random_group(loads, busy);
   bool done = false;
-  switch (random_->below(4)) {
+  switch (random_->below(3)) {
     case 0:
       done = move_group(loads, group);
       break;
@@ -68,9 +68,9 @@ bool Proposals::swap_groups(DeviceLoads& loads, std::uint32_t group) {
 
 bool Proposals::move_cluster(DeviceLoads& loads, std::uint32_t group) {
   if (costs_.empty()) return false;
-  constexpr std::uint32_t kSizes = 7;  // at most 2 to the power of this minus 1
+  constexpr std::uint32_t kSizes = 7;  // the largest has 2 to the power of this groups; small ones are more frequent
   const double threshold = costs_[random_->below(static_cast<std::uint32_t>(costs_.size()))];
-  const std::size_t most = std::size_t{2} << random_->below(kSizes);
+  const std::size_t most = std::size_t{2} << random_->below(1 + random_->below(kSizes));
   const bool same_device = random_->below(2) == 0;
   const std::uint32_t from = loads.device_of(group);
   const std::uint32_t to = random_device(loads, group);

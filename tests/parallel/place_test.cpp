@@ -60,6 +60,106 @@ TEST(MaxLoad, LiesBetweenBoundAndOptimumAndIsMostlyOptimal) {
   EXPECT_EQ(optimal, feasible);
 }
 
+TEST(Latency, LiesBetweenBoundAndOptimumAndIsMostlyOptimal) {
+  int optimal = 0;
+  int feasible = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    const PlacementInstance instance = random_instance(seed, {.has_backward = false});
+    const BruteForce best = brute_force(instance);
+    const auto result = place(instance, options_of(PlacementObjective::latency, PlacementMethod::automatic, 4000), "instance");
+    if (std::isinf(best.latency)) {
+      EXPECT_FALSE(result) << "seed " << seed;
+      continue;
+    }
+    if (!result) continue;
+    ++feasible;
+    EXPECT_LE(result->bound.count(), best.latency * (1 + kTolerance)) << "seed " << seed;
+    EXPECT_GE(result->value.count(), best.latency * (1 - kTolerance)) << "seed " << seed;
+    EXPECT_TRUE(result->fits_memory());
+    if (result->value.count() <= best.latency * (1 + kTolerance)) ++optimal;
+  }
+  EXPECT_GT(feasible, 80);
+  EXPECT_EQ(optimal, feasible);
+}
+
+// Each method alone gives a placement that fits, whose parts do not wait for each other, and that is no
+// better than the best one.
+TEST(Methods, GiveValidPlacements) {
+  constexpr auto kLoad = PlacementObjective::max_load;
+  constexpr auto kLatency = PlacementObjective::latency;
+  for (const auto& [objective, method] : {std::pair(kLoad, PlacementMethod::orders), std::pair(kLoad, PlacementMethod::ideals),
+                                          std::pair(kLoad, PlacementMethod::local), std::pair(kLatency, PlacementMethod::greedy),
+                                          std::pair(kLatency, PlacementMethod::list), std::pair(kLatency, PlacementMethod::local)}) {
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      const PlacementInstance instance = random_instance(seed, {.has_backward = false, .needs_cpu = true});
+      const BruteForce best = brute_force(instance);
+      const auto result = place(instance, options_of(objective, method, 2000), "instance");
+      ASSERT_TRUE(result) << to_string(method) << " " << seed;
+      EXPECT_TRUE(result->fits_memory());
+      EXPECT_GE(result->value.count(), (objective == kLoad ? best.load : best.latency) * (1 - kTolerance)) << to_string(method);
+      EXPECT_TRUE(method != PlacementMethod::greedy && method != PlacementMethod::list ? true : result->method == method);
+    }
+  }
+}
+
+TEST(Methods, OfAnotherObjectiveAreRefused) {
+  const PlacementInstance instance = random_instance(1, {.has_backward = false});
+  const auto ideals = place(instance, options_of(PlacementObjective::latency, PlacementMethod::ideals, 10), "instance");
+  ASSERT_FALSE(ideals);
+  EXPECT_EQ(ideals.error().text(), "the objective latency has no method 'ideals'");
+  const auto greedy = place(instance, options_of(PlacementObjective::max_load, PlacementMethod::greedy, 10), "instance");
+  ASSERT_FALSE(greedy);
+  EXPECT_EQ(greedy.error().text(), "the objective max-load has no method 'greedy'");
+}
+
+TEST(Latency, IsRefusedForBackwardNodes) {
+  PlacementInstance instance = random_instance(1, {.has_backward = false});
+  instance.nodes[1].is_backward = true;
+  const auto result = place(instance, options_of(PlacementObjective::latency, PlacementMethod::automatic, 10), "instance");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().text(), "instance: node 97 is a backward node: the latency is that of inference");
+}
+
+TEST(Placement, WithoutMemoryForItIsAnError) {
+  // Three nodes of 2 bytes, two accelerators of 3 bytes.
+  PlacementInstance instance;
+  instance.accelerators = 2;
+  instance.memory = 3;
+  for (std::int64_t id = 0; id < 3; ++id) instance.nodes.push_back({.id = id, .accelerator_time = 1, .bytes = 2});
+  instance.output_cost.assign(3, 0);
+  for (const PlacementObjective objective : {PlacementObjective::max_load, PlacementObjective::latency}) {
+    const auto result = place(instance, options_of(objective, PlacementMethod::automatic, 1000), "instance");
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().text(), "instance: no placement within the memory of the accelerators was found");
+  }
+}
+
+// More devices than nodes, and none of one kind.
+TEST(Placement, UsesDevicesThatThereAre) {
+  PlacementInstance instance;
+  instance.accelerators = 50;
+  instance.cpus = 50;
+  instance.memory = 10;
+  for (std::int64_t id = 0; id < 3; ++id) instance.nodes.push_back({.id = id, .cpu_time = 7, .accelerator_time = 5, .bytes = 1});
+  instance.output_cost.assign(3, 0);
+  auto result = place(instance, options_of(PlacementObjective::max_load, PlacementMethod::automatic, 1000), "instance");
+  ASSERT_TRUE(result);
+  EXPECT_DOUBLE_EQ(result->value.count(), 5);
+  EXPECT_EQ(result->devices.size(), 100U);
+  EXPECT_EQ(result->stop, PlacementStop::optimal);
+  instance.accelerators = 0;
+  for (const PlacementObjective objective : {PlacementObjective::max_load, PlacementObjective::latency}) {
+    result = place(instance, options_of(objective, PlacementMethod::automatic, 1000), "instance");
+    ASSERT_TRUE(result);
+    EXPECT_DOUBLE_EQ(result->value.count(), 7);
+  }
+  instance.accelerators = 2;
+  instance.cpus = 0;
+  result = place(instance, options_of(PlacementObjective::max_load, PlacementMethod::automatic, 1000), "instance");
+  ASSERT_TRUE(result);
+  EXPECT_DOUBLE_EQ(result->value.count(), 10);
+}
+
 TEST(Bounds, AreNeverAboveTheOptimum) {
   for (std::uint64_t seed = 1000; seed < 1150; ++seed) {
     const PlacementInstance instance = random_instance(seed);
@@ -131,7 +231,7 @@ TEST(Ideals, AreRefusedIfThereAreTooMany) {
 }
 
 TEST(Placement, DependsOnInstanceSeedAndStepsAlone) {
-  for (const PlacementObjective objective : {PlacementObjective::max_load}) {
+  for (const PlacementObjective objective : {PlacementObjective::max_load, PlacementObjective::latency}) {
     const PlacementInstance instance = random_instance(5, {.most_nodes = 40, .has_backward = false, .needs_cpu = true});
     const auto one = place(instance, options_of(objective, PlacementMethod::automatic, 20'000), "instance");
     const auto other = place(instance, options_of(objective, PlacementMethod::automatic, 20'000), "instance");
@@ -143,8 +243,11 @@ TEST(Placement, DependsOnInstanceSeedAndStepsAlone) {
 
 TEST(Placement, OfATimeLimitIsThatOfItsSteps) {
   const PlacementInstance instance = random_instance(5, {.most_nodes = 40, .has_backward = false, .needs_cpu = true});
-  for (const double seconds : {0.0, 0.01, 0.1}) {
+  for (const auto& [objective, seconds] : {std::pair(PlacementObjective::max_load, 0.0), std::pair(PlacementObjective::max_load, 0.01),
+                                           std::pair(PlacementObjective::max_load, 0.1), std::pair(PlacementObjective::latency, 0.0),
+                                           std::pair(PlacementObjective::latency, 0.05)}) {
     PlaceOptions options;
+    options.objective = objective;
     options.budget = Seconds(seconds);
     const auto timed = place(instance, options, "instance");
     ASSERT_TRUE(timed);

@@ -1,0 +1,26 @@
+// What methods find.
+#pragma once
+
+#include <xflow/place.h>
+
+#include <optional>
+
+#include "src/parallel/load_bounds.h"
+#include "src/parallel/load_search.h"
+
+namespace xflow::parallel {
+
+// A value this close to a bound is optimal: both are sums of rounded numbers.
+inline constexpr double kCloseToBound = 1 + 1e-9;
+
+struct FoundPlacement {
+  BestPlacement best;
+  PlacementMethod method = PlacementMethod::local;  // that found it
+  LowerBound bound;
+  std::optional<double> contiguous;
+  PlacementStop stop = PlacementStop::finished;
+
+  bool is_optimal() const { return best.value <= bound.value * kCloseToBound; }
+};
+
+}  // namespace xflow::parallel
