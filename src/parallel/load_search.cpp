@@ -11,8 +11,10 @@ namespace {
 
 constexpr std::uint64_t kShortestRun = 20'000;
 constexpr std::uint64_t kLongestRun = 4'000'000;
+constexpr std::uint64_t kShortRun = 300'000;  // shorter runs are hot more often
 // Temperatures at the beginning of runs and at their end, as shares of the value.
-constexpr std::array<double, 4> kHottest = {0.001, 0.02, 0.002, 0.004};
+constexpr std::array<double, 4> kHottestShort = {0.02, 0.001, 0.002, 0.02};
+constexpr std::array<double, 4> kHottestLong = {0.001, 0.003, 0.001, 0.01};
 constexpr double kColdest = 0.00001;
 constexpr int kFirstSquarings = 3;  // p is 2 to the power of this, then up to the power of kLastSquarings
 constexpr int kLastSquarings = 6;
@@ -40,7 +42,7 @@ class LoadSearch {
     for (std::uint64_t k = 0; !is_done(); ++k) {
       // Every second run goes on from where the last one ended, which is another place.
       if (k % 2 == 0) loads_.reset(best_.devices);
-      anneal(length, kHottest[k % kHottest.size()]);
+      anneal(length, (length < kShortRun ? kHottestShort : kHottestLong)[k % kHottestLong.size()]);
       if (k % 2 == 1) length = std::min(2 * length, kLongestRun);
     }
   }

@@ -7,6 +7,7 @@ commands of ONNX Runtime's runner, which need the Python package index: skipped 
 """
 
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -53,6 +54,10 @@ class Readme(unittest.TestCase):
         subprocess.run([DEPS / "testenv/bin/python", "-c", script, cls.root / "MODEL.onnx"], cwd=REPOSITORY, check=True)
         (cls.root / "DIR").mkdir()
         shutil.copy(cls.root / "MODEL.onnx", cls.root / "DIR")
+        node = {"cpuLatency": 2, "fpgaLatency": 1, "size": 1, "supportedOnFpga": True, "isBackwardNode": False}
+        instance = {"maxFPGAs": 2, "maxCPUs": 1, "maxSizePerFPGA": 9, "nodes": [{"id": k, **node} for k in range(3)],
+                    "edges": [{"sourceId": 0, "destId": 1, "cost": 0.5}]}
+        (cls.root / "INSTANCE.json").write_text(json.dumps(instance))
         (cls.root / "my-rules").mkdir()
         rules = (REPOSITORY / "substitutions/neutral.rules").read_text()
         (cls.root / "my.rules").write_text(rules)

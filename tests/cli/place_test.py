@@ -1,0 +1,171 @@
+"""`xflow place`: results, their schema, determinism, and messages."""
+
+import json
+import pathlib
+import unittest
+
+import program
+from program import ProgramTest
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+TYPES = {"object": dict, "array": list, "integer": int, "string": str, "boolean": bool, "null": type(None)}
+
+
+def is_of(value, name):
+    if name == "number":
+        return isinstance(value, (int, float)) and not isinstance(value, bool)
+    return isinstance(value, TYPES[name]) and (name != "integer" or not isinstance(value, bool))
+
+
+def faults(value, schema, root=None, where="$"):
+    """What a value lacks of the part of JSON Schema that the schemas in docs/ use. An unknown keyword is an error."""
+    root = root or schema
+    known = {"$schema", "$defs", "title", "description", "type", "required", "properties", "additionalProperties", "items", "minItems", "enum",
+             "minimum", "maximum", "$ref"}
+    assert not set(schema) - known, set(schema) - known
+    if "$ref" in schema:
+        return faults(value, root["$defs"][schema["$ref"].removeprefix("#/$defs/")], root, where)
+    found = []
+    types = schema.get("type", [])
+    types = [types] if isinstance(types, str) else types
+    if types and not any(is_of(value, name) for name in types):
+        return [f"{where} is no {types}"]
+    if "enum" in schema and value not in schema["enum"]:
+        found.append(f"{where} is none of {schema['enum']}")
+    if is_of(value, "number"):
+        if value < schema.get("minimum", value) or value > schema.get("maximum", value):
+            found.append(f"{where} is out of range")
+    if isinstance(value, dict):
+        found += [f"{where} has no {name}" for name in schema.get("required", []) if name not in value]
+        properties = schema.get("properties", {})
+        if schema.get("additionalProperties") is False:
+            found += [f"{where} has {name}" for name in value if name not in properties]
+        for name, one in value.items():
+            found += faults(one, properties[name], root, f"{where}.{name}") if name in properties else []
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            found.append(f"{where} is too short")
+        for k, one in enumerate(value):
+            found += faults(one, schema["items"], root, f"{where}[{k}]") if "items" in schema else []
+    return found
+
+
+def schema_of(name):
+    return json.loads((DOCS / f"parallel-{name}.schema.json").read_text())
+
+
+def node(number, time, **more):
+    return {"id": number, "cpuLatency": 10 * time, "fpgaLatency": time, "size": 1, "supportedOnFpga": True, "isBackwardNode": False, **more}
+
+
+def edge(source, reader, cost=0.5):
+    return {"sourceId": source, "destId": reader, "cost": cost}
+
+
+# A chain of six nodes: two accelerators share it in the middle, for a load of 3 + 0.5.
+CHAIN = {
+    "maxFPGAs": 2, "maxCPUs": 1, "maxSizePerFPGA": 10,
+    "nodes": [node(number, 1) for number in range(6)],
+    "edges": [edge(number, number + 1) for number in range(5)],
+}
+
+
+class PlaceTest(ProgramTest):
+    def place(self, instance, *arguments):
+        """The text and the JSON of a run. The instance and the result must follow their schemas."""
+        self.assertEqual([], faults(instance, schema_of("instance")))
+        self.write("in.json", json.dumps(instance))
+        text = self.succeed("place", "in.json", "--json", "out.json", *arguments)
+        result = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([], faults(result, schema_of("result")))
+        placed = sorted(number for device in result["fpgas"] + result["cpus"] for number in device["nodes"])
+        self.assertEqual(sorted(one["id"] for one in instance["nodes"]), placed)
+        return text, result
+
+    def test_splits_a_chain_in_the_middle(self):
+        text, result = self.place(CHAIN, "--steps", "20000", "--budget", "1000s")
+        self.assertEqual(3.5, result["value"])
+        self.assertEqual(3.5, result["contiguous"])
+        self.assertEqual("steps", result["stop"])
+        self.assertIn("value       3.5000 ms\n", text)
+        self.assertIn("contiguous  3.5000 ms at best\n", text)
+        self.assertIn("accelerator 1          3.5000 ms        30.0 %       3\n", text)
+        self.assertIn("CPU 1                  0.0000 ms                     0\n", text)
+
+    def test_latency_of_a_chain_is_that_of_one_accelerator(self):
+        text, result = self.place(CHAIN, "--objective", "latency", "--budget", "1000s")
+        self.assertEqual((6, 6, "longest path", "optimal"), (result["value"], result["bound"], result["bound_by"], result["stop"]))
+        self.assertIn("bound       6.0000 ms by longest path, gap 0.00 %\n", text)
+        self.assertIn("stop        optimal after ", text)
+
+    def test_every_method_can_be_named(self):
+        for objective, methods in (("max-load", ["auto", "orders", "ideals", "local"]), ("latency", ["auto", "greedy", "list", "local"])):
+            for method in methods:
+                _, result = self.place(CHAIN, "--objective", objective, "--method", method, "--steps", "3000", "--budget", "1000s")
+                self.assertLessEqual(result["bound"], result["value"])
+        _, result = self.place(CHAIN, "--method", "ideals", "--budget", "1000s")
+        self.assertEqual((3.5, "finished"), (result["contiguous"], result["stop"]))
+
+    def test_result_is_a_split(self):
+        _, result = self.place(CHAIN, "--steps", "2000", "--budget", "1000s")
+        text = self.succeed("place", "in.json", "--split", "out.json", "--json", "evaluated.json")
+        evaluated = json.loads((self.folder / "evaluated.json").read_text())
+        self.assertEqual([], faults(evaluated, schema_of("result")))
+        self.assertEqual((result["value"], "split", True), (evaluated["value"], evaluated["method"], evaluated["fits_memory"]))
+        self.assertIn("method      split\n", text)
+        self.assertNotIn("stop", text)
+
+    def test_split_that_exceeds_the_memory_is_evaluated(self):
+        self.write("in.json", json.dumps({**CHAIN, "maxSizePerFPGA": 4}))
+        self.write("split.json", json.dumps({"fpgas": [{"nodes": [0, 1, 2, 3, 4, 5]}], "cpus": []}))
+        run = self.run_program("place", "in.json", "--split", "split.json", "--json", "-")
+        self.assertEqual((6, False), (json.loads(run.stdout)["value"], json.loads(run.stdout)["fits_memory"]))
+        self.assertTrue(run.stderr.startswith("objective   max-load\n"), run.stderr)
+        text = self.succeed("place", "in.json", "--split", "split.json")
+        self.assertTrue(text.endswith("\nan accelerator has more than its memory\n"), text)
+
+    def test_same_steps_and_seed_give_the_same_bytes(self):
+        for objective in ("max-load", "latency"):
+            written = []
+            for _ in range(2):
+                self.place(CHAIN, "--objective", objective, "--steps", "5000", "--seed", "3", "--budget", "1000s")
+                written.append((self.folder / "out.json").read_bytes())
+            self.assertEqual(*written)
+
+    def test_zero_times_have_a_value_of_zero(self):
+        instance = {**CHAIN, "nodes": [node(number, 0) for number in range(6)]}
+        _, result = self.place(instance)
+        self.assertEqual((0, 0, 0, "optimal"), (result["value"], result["bound"], result["gap"], result["stop"]))
+
+    def test_schema_refuses_what_it_should(self):
+        schema = schema_of("instance")
+        for change in ({"nodes": []}, {"maxFPGAs": 1.5}, {"maxCPUs": -1}, {"edges": [edge(0, 1, -1)]}, {"nodes": [node(0, 1, supportedOnFpga=2)]},
+                       {"nodes": [{"id": 0}]}, {"maxSizePerFPGA": None}):
+            self.assertNotEqual([], faults({**CHAIN, **change}, schema), change)
+        self.assertNotEqual([], faults({}, schema_of("result")))
+
+    def test_messages(self):
+        self.write("in.json", json.dumps(CHAIN))
+        self.write("bad.json", json.dumps({**CHAIN, "edges": [edge(0, 9)]}))
+        self.write("split.json", json.dumps({"fpgas": [{"nodes": [0, 2]}, {"nodes": [1, 3]}], "cpus": [{"nodes": [4, 5]}]}))
+        self.fail_with(2, "bad.json: edge 0 -> 9: there is no node 9", "place", "bad.json")
+        self.fail_with(2, "no.json: cannot open: No such file or directory", "place", "no.json")
+        self.fail_with(64, "budget '3' is not of the form 300s, 500ms or 5m", "place", "in.json", "--budget", "3")
+        self.fail_with(64, "in.json: the result would overwrite a file that is read", "place", "in.json", "--json", "in.json")
+        self.fail_with(64, "the objective latency has no method 'ideals'", "place", "in.json", "--objective", "latency", "--method", "ideals")
+        parts = json.dumps({"fpgas": [{"nodes": [0, 3]}, {"nodes": [1, 2]}], "cpus": [{"nodes": [4, 5]}]})
+        self.write("parts.json", parts)
+        forked = {**CHAIN, "edges": [edge(0, 1), edge(2, 3)]}
+        self.write("forked.json", json.dumps(forked))
+        self.fail_with(3, "parts.json: parts of the split wait for each other, so that it has no latency", "place", "forked.json",
+                       "--objective", "latency", "--split", "parts.json")
+        crowded = {**CHAIN, "maxCPUs": 0, "maxSizePerFPGA": 2}
+        self.write("crowded.json", json.dumps(crowded))
+        self.fail_with(3, "crowded.json: no placement within the memory of the accelerators was found", "place", "crowded.json")
+        text = self.run_program("place", "in.json", "--split", "split.json", "--seed", "3")
+        self.assertEqual(64, text.returncode)
+        self.assertIn("--split excludes --seed", text.stderr)
+
+
+if __name__ == "__main__":
+    program.main()
