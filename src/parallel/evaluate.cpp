@@ -83,12 +83,13 @@ std::optional<double> longest_path(const std::vector<double>& times, std::span<c
   return last;
 }
 
-// Nodes that are together on an accelerator and that no path leaves and enters again: those of a class that is
-// in no cycle of classes. Other nodes are alone.
+// Nodes that are together on an accelerator and that no path leaves and enters again: those of a class that
+// is in no cycle of classes. Other nodes are alone.
 std::vector<std::uint32_t> visited_once(const PlacementInstance& instance) {
   const std::vector<std::uint32_t> group_of_node = groups_of_nodes(instance);
   const auto nodes = static_cast<std::uint32_t>(instance.nodes.size());
   std::vector<PlacementEdge> edges;
+  edges.reserve(instance.edges.size());
   for (const PlacementEdge& edge : instance.edges) edges.push_back({group_of_node[edge.from], group_of_node[edge.to]});
   const std::vector<std::uint32_t> component = components(nodes, edges);
   std::vector<std::uint32_t> members(nodes, 0);  // groups of each component

@@ -192,7 +192,8 @@ double packing_bound(const PlacementProblem& problem, double lower, double upper
     Packing packing(problem, tolerance, unit);
     double high = upper;
     // A first question near the upper bound often closes the gap.
-    for (double asked = upper * (1 - kPrecision); high - lower > upper * kPrecision && all_states > 0; asked = (lower + high) / 2) {
+    double asked = upper * (1 - kPrecision);
+    while (high - lower > upper * kPrecision && all_states > 0) {
       const std::size_t before = std::min(kMostStates, all_states);
       std::size_t states = before;
       if (packing.may_fit(std::floor(asked / unit), states)) {
@@ -201,6 +202,7 @@ double packing_bound(const PlacementProblem& problem, double lower, double upper
         lower = std::max(lower, asked * kSafe);
       }
       all_states -= before - states;
+      asked = (lower + high) / 2;
     }
   }
   return lower;

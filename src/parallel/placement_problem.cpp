@@ -198,6 +198,7 @@ PlacementProblem merge(const PlacementProblem& problem, std::span<const std::uin
   TensorCosts costs;
   for (const GroupTensor& tensor : problem.tensors) {
     std::vector<std::uint32_t> groups;
+    groups.reserve(tensor.groups.size());
     for (const std::uint32_t group : tensor.groups) groups.push_back(part[group]);
     sort_unique(groups);
     if (groups.size() > 1) costs[{groups[0], groups}] += tensor.cost;
