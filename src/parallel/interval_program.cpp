@@ -22,11 +22,13 @@ class IntervalProgram {
         width_((problem.accelerators + std::size_t{1}) * (cpus_ + std::size_t{1})),
         counts_(problem.tensors.size(), 0) {}
 
-  std::optional<IntervalPlacement> run() {
+  std::optional<IntervalPlacement> run(SearchBudget& budget) {
     best_.assign((order_.size() + 1) * width_, kInfinity);
     from_.assign(best_.size(), {});
     std::fill_n(best_.begin(), width_, 0.0);
-    for (std::uint32_t end = 1; end <= order_.size(); ++end) fill(end);
+    for (std::uint32_t end = 1; end <= order_.size(); ++end) {
+      if (!budget.spend(fill(end))) return std::nullopt;
+    }
     const double value = best_.back();
     if (!(value < limit_)) return std::nullopt;
     return IntervalPlacement{value, devices()};
@@ -43,8 +45,8 @@ class IntervalProgram {
     return position * width_ + cpus * (problem_.accelerators + std::size_t{1}) + accelerators;
   }
 
-  // All intervals that end there, from short to long.
-  void fill(std::uint32_t end) {
+  // All intervals that end there, from short to long; their number.
+  std::uint32_t fill(std::uint32_t end) {
     double compute = 0;
     double transfers = 0;
     double cpu = 0;
@@ -69,6 +71,7 @@ class IntervalProgram {
     for (std::uint32_t k = begin; k < end; ++k) {
       for (const std::uint32_t tensor : problem_.tensors_of[order_[k]]) counts_[tensor] = 0;
     }
+    return end - begin;
   }
 
   void relax(std::uint32_t begin, std::uint32_t end, double load, bool on_accelerator) {
@@ -140,12 +143,51 @@ std::vector<std::uint32_t> random_order(const Adjacency& successors, RandomNumbe
   return order;
 }
 
-std::optional<IntervalPlacement> best_intervals(const PlacementProblem& problem, std::span<const std::uint32_t> order, double limit) {
-  return IntervalProgram(problem, order, limit, Combination::largest).run();
+std::optional<IntervalPlacement> best_intervals(const PlacementProblem& problem, std::span<const std::uint32_t> order, double limit,
+                                                SearchBudget& budget) {
+  return IntervalProgram(problem, order, limit, Combination::largest).run(budget);
 }
 
-std::optional<IntervalPlacement> best_interval_sum(const PlacementProblem& problem, std::span<const std::uint32_t> order, double limit) {
-  return IntervalProgram(problem, order, limit, Combination::sum).run();
+std::optional<IntervalPlacement> best_interval_sum(const PlacementProblem& problem, std::span<const std::uint32_t> order,
+                                                   SearchBudget& budget) {
+  return IntervalProgram(problem, order, kInfinity, Combination::sum).run(budget);
+}
+
+std::optional<GroupDevices> even_intervals(const PlacementProblem& problem, std::span<const std::uint32_t> order) {
+  GroupDevices devices(problem.size());
+  // Whether accelerators that are closed at the target hold all groups that they can.
+  const auto fill = [&](double target) {
+    std::uint32_t device = 0;
+    double work = 0;
+    double bytes = 0;
+    bool needs_cpu = false;
+    for (const std::uint32_t group : order) {
+      const PlacementGroup& g = problem.groups[group];
+      if (!g.on_accelerator) {
+        devices[group] = problem.accelerators;
+        needs_cpu = true;
+        continue;
+      }
+      if (work + g.accelerator_time > target || bytes + g.bytes > problem.memory) {
+        ++device;
+        work = 0;
+        bytes = 0;
+      }
+      devices[group] = std::min(device, problem.accelerators);
+      work += g.accelerator_time;
+      bytes += g.bytes;
+    }
+    return std::pair(device < problem.accelerators, !needs_cpu || problem.cpus > 0);
+  };
+  constexpr int kHalvings = 40;
+  double high = 0;
+  double low = 0;
+  for (const PlacementGroup& group : problem.groups) high += group.on_accelerator ? group.accelerator_time : 0;
+  for (int k = 0; k < kHalvings; ++k) (fill((low + high) / 2).first ? high : low) = (low + high) / 2;
+  const auto [holds_all, has_cpu] = fill(high);
+  // What is left is on the device behind the last accelerator, which is the first CPU if there is one.
+  if (!has_cpu || (!holds_all && problem.cpus == 0)) return std::nullopt;
+  return devices;
 }
 
 }  // namespace xflow::parallel

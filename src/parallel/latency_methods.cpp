@@ -12,6 +12,7 @@ namespace xflow::parallel {
 namespace {
 
 constexpr int kFilledOrders = 48;
+constexpr std::uint64_t kFewSums = 10'000'000;  // intervals of all of them
 // Pairs of a device and a group up to which the list method is tried with the others: it times each pair.
 constexpr std::uint64_t kMostListTrials = 20'000;
 
@@ -63,12 +64,13 @@ class LatencyMethods {
   void fill_orders() {
     const PlacementProblem& problem = contiguous_.problem;
     const Adjacency successors(problem.size(), problem.order, false);
-    for (int k = 0; k < kFilledOrders && !found_.is_optimal() && budget_.spend(problem.size()); ++k) {
+    SearchBudget part = budget_.part(kFewSums);
+    for (int k = 0; k < kFilledOrders && !found_.is_optimal() && part.spend(problem.size()); ++k) {
       const std::vector<std::uint32_t> order = random_order(successors, random_);
       if (const auto filled = filled_in_order(problem, order)) offer_contiguous(*filled, PlacementMethod::greedy);
-      if (const auto placement = best_interval_sum(problem, order, kInfinity))
-        offer_contiguous(placement->devices, PlacementMethod::orders);
+      if (const auto placement = best_interval_sum(problem, order, part)) offer_contiguous(placement->devices, PlacementMethod::orders);
     }
+    budget_.take_back(part);
   }
 
   // In a topological order, each group goes to the device where the groups so far end first: heterogeneous

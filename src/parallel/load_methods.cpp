@@ -13,6 +13,10 @@ namespace xflow::parallel {
 namespace {
 
 constexpr int kFirstOrders = 24;
+// Intervals and vertices of cuts that other methods than those of their name may visit: much less on small
+// graphs, but large graphs leave the time to the local search.
+constexpr std::uint64_t kFewIntervals = 10'000'000;
+constexpr std::uint64_t kFewVertices = 5'000'000;
 constexpr std::uint64_t kFirstProposals = 50'000;
 // Ideals and pairs of them that `automatic` may visit, and ideals that the method `ideals` may hold.
 constexpr std::size_t kFewIdeals = 20'000;
@@ -28,7 +32,8 @@ class LoadMethods {
     found_.best.value = kInfinity;
     if (const auto simple = simple_placement(problem_)) offer(*simple, method);
     found_.bound = quick_load_bound(problem_);
-    try_orders(method == PlacementMethod::orders ? std::numeric_limits<int>::max() : kFirstOrders);
+    const bool only_orders = method == PlacementMethod::orders;
+    try_orders(only_orders ? std::numeric_limits<int>::max() : kFirstOrders, only_orders ? UINT64_MAX : kFewIntervals);
     if (method == PlacementMethod::ideals) XFLOW_CHECK(try_ideals());
     if (method == PlacementMethod::automatic) try_few_ideals();
     if (found_.best.devices.empty()) return fail(ErrorCode::limit, "no placement within the memory of the accelerators was found");
@@ -56,13 +61,22 @@ class LoadMethods {
     offer(devices, method);
   }
 
-  void try_orders(int orders) {
+  void try_orders(int orders, std::uint64_t intervals) {
     const PlacementProblem& problem = contiguous_.problem;
     const Adjacency successors(problem.size(), problem.order, false);
-    for (int k = 0; k < orders && !is_optimal() && budget_.spend(problem.size()); ++k) {
-      const auto placement = best_intervals(problem, random_order(successors, random_), best_contiguous_);
-      if (placement) offer_contiguous(*placement, PlacementMethod::orders);
+    SearchBudget part = budget_.part(intervals);
+    for (int k = 0; k < orders && !is_optimal() && part.spend(problem.size()); ++k) {
+      const std::vector<std::uint32_t> order = random_order(successors, random_);
+      // A start that even a spent budget leaves time for.
+      if (k == 0) offer_even(order);
+      if (const auto placement = best_intervals(problem, order, best_contiguous_, part))
+        offer_contiguous(*placement, PlacementMethod::orders);
     }
+    budget_.take_back(part);
+  }
+  void offer_even(const std::vector<std::uint32_t>& order) {
+    const auto devices = even_intervals(contiguous_.problem, order);
+    if (devices) offer_contiguous({kInfinity, *devices}, PlacementMethod::orders);
   }
 
   // Takes the result of the dynamic program over ideals.
@@ -96,7 +110,10 @@ class LoadMethods {
   }
 
   void raise_bound() {
-    if (!is_optimal()) found_.bound = load_bound(problem_, found_.best.value, budget_);
+    if (is_optimal()) return;
+    SearchBudget few = budget_.part(kFewVertices);
+    found_.bound = load_bound(problem_, found_.best.value, few);
+    budget_.take_back(few);
   }
 
   const PlacementProblem& problem_;

@@ -217,7 +217,9 @@ ContiguousProblem contiguous_problem(const PlacementProblem& problem) {
   result.part = components(problem.size(), problem.order);
   const std::uint32_t parts = result.part.empty() ? 0 : *std::max_element(result.part.begin(), result.part.end()) + 1;
   result.problem = merge(problem, result.part, parts);
-  while (merge_free_groups(result)) {
+  // A round takes time that is linear in the size, and a long chain would take a round for each group.
+  constexpr int kMostRounds = 64;
+  for (int k = 0; k < kMostRounds && merge_free_groups(result); ++k) {
   }
   return result;
 }

@@ -13,8 +13,6 @@
 namespace xflow::parallel {
 namespace {
 
-constexpr double kTolerance = 1e-6;
-
 PlaceOptions options_of(PlacementObjective objective, PlacementMethod method, std::uint64_t steps) {
   PlaceOptions options;
   options.objective = objective;

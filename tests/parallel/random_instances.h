@@ -16,6 +16,8 @@
 
 namespace xflow::parallel {
 
+inline constexpr double kTolerance = 1e-6;  // sums in another order differ in their last digits
+
 struct InstanceShape {
   std::uint32_t most_nodes = 7;
   bool has_backward = true;
