@@ -31,10 +31,10 @@ std::optional<IntervalPlacement> best_intervals(const PlacementProblem& problem,
 std::optional<IntervalPlacement> best_interval_sum(const PlacementProblem& problem, std::span<const std::uint32_t> order,
                                                    SearchBudget& budget);
 
-// Intervals of an order that are closed as soon as their work reaches a target, in time that is linear in the
-// number of groups: the smallest target for which the devices are enough. Work is compute alone. Groups that
-// no accelerator holds, and those that are left, go to the first CPU. Nothing if that needs a CPU that is
-// not there.
+// Intervals of an order that are closed as soon as their work reaches a target, in time that is linear in
+// the number of groups: the smallest target for which the devices are enough. Work is compute alone. Groups
+// that no accelerator holds, and those that are left, go to the first CPU. Nothing if that needs a CPU that
+// is not there.
 std::optional<GroupDevices> even_intervals(const PlacementProblem& problem, std::span<const std::uint32_t> order);
 
 }  // namespace xflow::parallel
