@@ -112,7 +112,7 @@ struct PlaceOptions {
   PlacementMethod method = PlacementMethod::automatic;
   // Time limit. It stops the sequence of steps that the seed determines.
   Seconds budget{10};
-  // Number of steps; a step is a proposal of the local search, or a group that another method visits.
+  // Number of steps; a step is a proposal of the local search, a pair of ideals or an interval of an order.
   // Without a time limit that stops earlier, results depend on the instance, the method, the seed and this
   // number only.
   std::optional<std::uint64_t> steps;

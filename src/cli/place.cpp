@@ -4,6 +4,7 @@
 #include <xflow/report.h>
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <optional>
 
@@ -19,7 +20,7 @@ struct PlaceArguments {
   std::string split;
   std::string objective = "max-load";
   std::string method = "auto";
-  std::string budget = "10s";
+  std::string budget;
   std::string json;
   PlaceOptions options;
 };
@@ -50,9 +51,13 @@ Result<PlacementResult> result_of(PlaceArguments& a) {
   a.options.objective = objective_of(a.objective);
   a.options.method = method_of(a.method);
   if (!a.split.empty()) return evaluate_split_files(a.input, a.split, a.options.objective);
-  const auto budget = read_duration(a.budget);
-  if (!budget) return fail(ErrorCode::invalid_argument, fmt::format("budget '{}' is not of the form 300s, 500ms or 5m", a.budget));
-  a.options.budget = *budget;
+  // A number of steps alone is a result that does not depend on the machine.
+  if (a.options.steps) a.options.budget = Seconds(std::numeric_limits<double>::infinity());
+  if (!a.budget.empty()) {
+    const auto budget = read_duration(a.budget);
+    if (!budget) return fail(ErrorCode::invalid_argument, fmt::format("budget '{}' is not of the form 300s, 500ms or 5m", a.budget));
+    a.options.budget = *budget;
+  }
   finish_on_signals(a.options.cancel);
   return place_file(a.input, a.options);
 }
@@ -72,7 +77,7 @@ ExitCode run(PlaceArguments& a) {
 void add_place(CLI::App& sub, Command& command) {
   auto a = std::make_shared<PlaceArguments>();
   sub.add_option("FILE", a->input, "instance to read (docs/parallel.md); - is standard input")->required();
-  sub.add_option("--objective", a->objective, "max-load (time of a sample in a full pipeline) or latency (time of one sample)")
+  sub.add_option("--objective", a->objective, "max-load (of a pipeline) or latency (of one sample)")
       ->capture_default_str()
       ->check(CLI::IsMember({"max-load", "latency"}));
   CLI::Option* split = sub.add_option("--split", a->split, "placement to evaluate instead of a search");
@@ -80,7 +85,7 @@ void add_place(CLI::App& sub, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "greedy", "list"}))
       ->excludes(split);
-  sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m")->capture_default_str()->excludes(split);
+  sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps")->excludes(split);
   sub.add_option("--steps", a->options.steps, "limit of steps; the same number gives the same result")
       ->check(CLI::Range(0.0, 1e15))
       ->excludes(split);
@@ -89,8 +94,9 @@ void add_place(CLI::App& sub, Command& command) {
   group(sub, "Search", {"--method", "--budget", "--steps", "--seed"});
   group(sub, "Output", {"--json"});
   sub.footer(
-      "auto runs all methods for the objective and keeps the best placement. ideals finds the best placement\n"
-      "whose parts no forward path leaves and enters again. The bound holds for every placement.\n\n" +
+      "auto runs all methods for the objective and keeps the best placement. ideals finds the best\n"
+      "contiguous one. The max load is the largest load of a device: the time between two samples in a full\n"
+      "pipeline. The bound holds for every placement.\n\n" +
       examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
                 "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });

@@ -83,7 +83,7 @@ class PlaceTest(ProgramTest):
         return text, result
 
     def test_splits_a_chain_in_the_middle(self):
-        text, result = self.place(CHAIN, "--steps", "20000", "--budget", "1000s")
+        text, result = self.place(CHAIN, "--steps", "20000")
         self.assertEqual(3.5, result["value"])
         self.assertEqual(3.5, result["contiguous"])
         self.assertEqual("steps", result["stop"])
