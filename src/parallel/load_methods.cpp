@@ -64,11 +64,11 @@ class LoadMethods {
   void try_orders(int orders, std::uint64_t intervals) {
     const PlacementProblem& problem = contiguous_.problem;
     const Adjacency successors(problem.size(), problem.order, false);
+    // A start that even a spent budget leaves time for.
+    offer_even(topological_order(problem.size(), problem.order));
     SearchBudget part = budget_.part(intervals);
     for (int k = 0; k < orders && !is_optimal() && part.spend(problem.size()); ++k) {
       const std::vector<std::uint32_t> order = random_order(successors, random_);
-      // A start that even a spent budget leaves time for.
-      if (k == 0) offer_even(order);
       if (const auto placement = best_intervals(problem, order, best_contiguous_, part))
         offer_contiguous(*placement, PlacementMethod::orders);
     }
