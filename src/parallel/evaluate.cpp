@@ -22,7 +22,10 @@ std::vector<std::uint32_t> entries_of(const PlacementInstance& instance, const N
   const std::vector<std::uint32_t> order = topological_order(nodes, instance.edges);
   std::vector<std::uint32_t> entries(nodes, 0);
   std::vector<std::uint32_t> here(nodes);
+  std::vector<bool> is_used(instance.devices());
+  for (const std::uint32_t device : devices) is_used[device] = true;
   for (std::uint32_t device = 0; device < instance.accelerators; ++device) {
+    if (!is_used[device]) continue;
     for (const std::uint32_t node : order) {
       const bool is_there = devices[node] == device;
       here[node] = is_there ? 1 : 0;

@@ -6,6 +6,9 @@
 namespace xflow::parallel {
 namespace {
 
+// Of one program: 800 MB with the steps that lead to them.
+constexpr std::size_t kMostValues = 50'000'000;
+
 // How the values of devices combine.
 enum class Combination : std::uint8_t { largest, sum };
 
@@ -23,6 +26,7 @@ class IntervalProgram {
         counts_(problem.tensors.size(), 0) {}
 
   std::optional<IntervalPlacement> run(SearchBudget& budget) {
+    if ((order_.size() + 1) * width_ > kMostValues) return std::nullopt;
     best_.assign((order_.size() + 1) * width_, kInfinity);
     from_.assign(best_.size(), {});
     std::fill_n(best_.begin(), width_, 0.0);

@@ -22,7 +22,8 @@ struct IntervalPlacement {
 
 // The dynamic program over intervals of an order of all groups: the smallest max load, if one is below
 // `limit`, and its placement. Intervals whose compute reaches the limit are not looked at. A step is an
-// interval. Nothing if the budget is spent before the end.
+// interval. Nothing if the budget is spent before the end, or if groups times devices are too many for the
+// memory.
 std::optional<IntervalPlacement> best_intervals(const PlacementProblem& problem, std::span<const std::uint32_t> order, double limit,
                                                 SearchBudget& budget);
 
