@@ -16,6 +16,7 @@ constexpr std::string_view kFor = " for n in ";
 // The members of a family without a last number that are rules of the file: the proof of the others needs
 // them (docs/proofs.md).
 constexpr int kMostInFile = 3;
+constexpr std::string_view kForWords = " for f in ";
 
 struct Line {
   std::string_view text;
@@ -32,15 +33,17 @@ std::vector<Line> lines_of(std::string_view text) {
   return lines;
 }
 
+bool is_part_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 bool begins_rule(std::string_view line) { return line.starts_with("rule "); }
 bool is_comment(const Line& line) { return line.text.starts_with('#'); }
 
-// ' for n in 3..8' at the end of the first line of a family.
+// ' for n in 3..8' or ' for f in relu, tanh' at the end of the first line of a family.
 struct Header {
   std::string_view name;  // "rule split-in-{n}"
   int from = 0;
   int to = 0;
   bool is_open = false;
+  std::vector<std::string> words = {};  // of a family of words, which has no numbers
 };
 
 std::optional<int> number_in(std::string_view text) {
@@ -50,6 +53,25 @@ std::optional<int> number_in(std::string_view text) {
   return number;
 }
 
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r");
+  return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t\r") + 1 - begin);
+}
+
+// The words of a list; no words if it is not a list of different names of operators.
+std::vector<std::string> words_in(std::string_view list) {
+  std::vector<std::string> words;
+  while (true) {
+    const std::size_t end = list.find(',');
+    const std::string word(trimmed(list.substr(0, end)));
+    const bool is_name = !word.empty() && std::ranges::all_of(word, [](char c) { return is_part_of_name(c); });
+    if (!is_name || std::ranges::find(words, word) != words.end()) return {};
+    words.push_back(word);
+    if (end == std::string_view::npos) return words;
+    list.remove_prefix(end + 1);
+  }
+}
+
 // Nothing for the first line of a rule that is not a family.
 Result<std::optional<Header>> header_of(const Line& line, std::string_view file) {
   const std::string_view text = line.text.substr(0, line.text.find_last_not_of(" \t\r") + 1);
@@ -57,10 +79,18 @@ Result<std::optional<Header>> header_of(const Line& line, std::string_view file)
   const auto wrong = [&](const std::string& message, std::size_t column) {
     return fail(ErrorCode::syntax, message, place_text(file, {line.number, static_cast<std::uint32_t>(column) + 1}));
   };
+  if (const std::size_t word = text.find(kForWords); word != std::string_view::npos) {
+    Header header{text.substr(0, word), 0, 0, false, words_in(text.substr(word + kForWords.size()))};
+    if (header.words.empty()) return wrong("expected different names of operators, as in 'relu, tanh'", word + kForWords.size());
+    if (header.name.find("{f}") == std::string_view::npos) return wrong("the name of a family of words must contain {f}", word);
+    return std::optional(std::move(header));
+  }
   if (at == std::string_view::npos) {
-    const std::size_t brace = text.find("{n}");
-    if (brace == std::string_view::npos) return std::optional<Header>();
-    return wrong("expected the numbers of a family, as in 'rule split-in-{n} for n in 3..8'", brace);
+    if (const std::size_t brace = text.find("{n}"); brace != std::string_view::npos)
+      return wrong("expected the numbers of a family, as in 'rule split-in-{n} for n in 3..8'", brace);
+    if (const std::size_t brace = text.find("{f}"); brace != std::string_view::npos)
+      return wrong("expected the words of a family, as in 'rule slice-of-{f} for f in relu, tanh'", brace);
+    return std::optional<Header>();
   }
   const std::string_view range = text.substr(at + kFor.size());
   const std::size_t dots = range.find("..");
@@ -76,15 +106,13 @@ Result<std::optional<Header>> header_of(const Line& line, std::string_view file)
   if (!from || !to || *from < 1 || *to < *from || *to > kMostParts)
     return wrong(fmt::format("expected two numbers from 1 to {}, the smaller one first, as in '3..8'", kMostParts), at + kFor.size());
   if (text.substr(0, at).find("{n}") == std::string_view::npos) return wrong("the name of a family must contain {n}", at);
-  return std::optional(Header{text.substr(0, at), *from, *to, is_open});
+  return std::optional(Header{text.substr(0, at), *from, *to, is_open, {}});
 }
 
 std::string replaced(std::string text, std::string_view from, const std::string& to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) text.replace(at, from.size(), to);
   return text;
 }
-
-bool is_part_of_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
 
 // x{1..n} becomes a list.
 std::string with_lists(std::string text, int n) {
@@ -178,6 +206,10 @@ class Expander {
     }
   }
 
+  void add_member(const FamilyText& family, const std::string& word) {
+    add(replaced(family.head, "{f}", word), family.line);
+    for (const FamilyLine& line : family.body) add(replaced(line.text, "{f}", word), line.number);
+  }
   void add_comment(const FamilyText& family) {
     for (const FamilyLine& line : family.comment) add(line.text, line.number);
   }
@@ -194,7 +226,8 @@ class Expander {
 Result<ExpandedText> expand_families(std::string_view text, std::string_view file) {
   const std::vector<Line> lines = lines_of(text);
   const bool has_families = std::ranges::any_of(lines, [](const Line& line) {
-    return begins_rule(line.text) && (line.text.find(kFor) != std::string_view::npos || line.text.find("{n}") != std::string_view::npos);
+    const auto has = [&](std::string_view part) { return line.text.find(part) != std::string_view::npos; };
+    return begins_rule(line.text) && (has(kFor) || has("{n}") || has(kForWords) || has("{f}"));
   });
   if (!has_families) return ExpandedText{std::string(text), {}, {}};
   Expander expander;
@@ -218,7 +251,11 @@ Result<ExpandedText> expand_families(std::string_view text, std::string_view fil
     for (const Line& line : all.subspan(comment, k - comment)) family.comment.push_back({std::string(line.text), line.number});
     for (const Line& line : all.subspan(k + 1, end - k - 1)) family.body.push_back({std::string(line.text), line.number});
     if (family.is_open) XFLOW_CHECK(check_open(family, file));
-    for (int n = family.from; n <= family.to; ++n) {
+    for (std::size_t w = 0; w < header->words.size(); ++w) {
+      if (w > 0) expander.add_comment(family);
+      expander.add_member(family, header->words[w]);
+    }
+    for (int n = family.from; header->words.empty() && n <= family.to; ++n) {
       if (n > family.from) expander.add_comment(family);
       expander.add_member(family, n);
     }

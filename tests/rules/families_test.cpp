@@ -62,6 +62,21 @@ TEST(Families, AreParsedAsRulesAtTheirPlaces) {
   for (const std::size_t k : {0, 1, 2}) EXPECT_EQ((*rules)[k].comment, std::vector<std::string>{" Splits of the first part."});
 }
 
+TEST(Families, OfWordsStandForARuleForEach) {
+  const auto rules = parse_rules(
+      "# f(x^p) = f(x)^p\nrule transpose-of-{f} for f in relu, tanh\n  source\n    y = {f}(transpose(x, perm: p))\n"
+      "  target\n    y = transpose({f}(x), perm: p)\n  where rank(x) <= 4\n",
+      "f");
+  ASSERT_TRUE(rules) << rules.error().text();
+  ASSERT_EQ(rules->size(), 2U);
+  EXPECT_EQ((*rules)[0].name, "transpose-of-relu");
+  EXPECT_EQ((*rules)[1].name, "transpose-of-tanh");
+  EXPECT_EQ((*rules)[1].place.line, 2U);
+  EXPECT_EQ((*rules)[1].source[0].term.name, "tanh");
+  EXPECT_EQ((*rules)[1].target[0].term.operands[0].name, "tanh");
+  for (const std::size_t k : {0, 1}) EXPECT_EQ((*rules)[k].comment, std::vector<std::string>{" f(x^p) = f(x)^p"});
+}
+
 std::string message(const char* text) {
   const auto rules = parse_rules(text, "f");
   return rules ? "" : rules.error().text();
@@ -76,6 +91,10 @@ TEST(Families, SayWhatIsWrongWithThem) {
   EXPECT_EQ(message("rule a-{n} for n in 2..3\n  source\n    y = add(x, 0)\n  target\n    y = q\n"),
             message("rule a-2\n  source\n    y = add(x, 0)\n  target\n    y = q\n"))
       << "the place is that of the family";
+  EXPECT_EQ(message("rule a-{f}\n  source\n"), "f:1:8: expected the words of a family, as in 'rule slice-of-{f} for f in relu, tanh'");
+  EXPECT_EQ(message("rule a-{f} for f in relu,\n"), "f:1:21: expected different names of operators, as in 'relu, tanh'");
+  EXPECT_EQ(message("rule a-{f} for f in relu, relu\n"), "f:1:21: expected different names of operators, as in 'relu, tanh'");
+  EXPECT_EQ(message("rule a for f in relu\n"), "f:1:7: the name of a family of words must contain {f}");
 }
 
 }  // namespace

@@ -57,6 +57,13 @@ class Text(unittest.TestCase):
         self.assertEqual([1 + 2, 1 + 3], [len(r.source) for r in rules[:2]])
         self.assertEqual(["w1", "w2", "w3"], [g.value for g in rules[1].guards if g.kind == "const"])
 
+    def test_writes_families_of_words_as_their_members(self):
+        family = "rule turned-{f} for f in relu, tanh\n  source\n    y = {f}(transpose(x, perm: p))\n  target\n    y = transpose({f}(x), perm: p)\n"
+        rules = read_rules(family + "\nrule plain\n  source\n    y = x + 0\n  target\n    y = x\n")
+        self.assertEqual(["turned-relu", "turned-tanh", "plain"], [r.name for r in rules])
+        self.assertEqual([{"relu", "transpose"}, {"tanh", "transpose"}], [r.operators() for r in rules[:2]])
+        self.assertEqual(1, len([r for r in read_rules(family, 1)]))
+
     def test_folds_numbers_and_keeps_the_order_of_operators(self):
         read = rule("y = x - 1/2 * 3 - z", types="x: [2 * C + 1, B..]")
         inner = read.source[0][1].operands[0]
@@ -220,6 +227,11 @@ class Operators(unittest.TestCase):
         self.agrees("depth_to_space(y, block: 2)", {"y": y}, "DepthToSpace", blocksize=2)
         self.agrees("depth_to_space(y, block: 2, order: column_first)", {"y": y}, "DepthToSpace", blocksize=2, mode="CRD")
         self.agrees("space_to_depth(y, block: 2)", {"y": y}, "SpaceToDepth", blocksize=2)
+        for coordinates in ("asymmetric", "half_pixel"):
+            for rounding in ("floor", "ceil", "round_prefer_floor", "round_prefer_ceil"):
+                self.agrees(f"resize(x, numerators: [1, 3, 5], denominators: [1, 1, 4], coordinates: {coordinates}, rounding: {rounding})",
+                            {"x": x}, "Resize", [[], [1.0, 3.0, 1.25]], mode="nearest", coordinate_transformation_mode=coordinates,
+                            nearest_mode=rounding)
 
     def test_reductions_and_functions(self):
         x = numpy.arange(24).reshape(2, 3, 4) % 7 - 3.5

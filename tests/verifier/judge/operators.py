@@ -12,6 +12,9 @@ import numpy
 
 from exact import INTEGERS
 
+# The index nearest to a position u.
+ROUNDINGS = {"floor": math.floor, "ceil": math.ceil, "round_prefer_floor": lambda u: math.ceil(u - Fraction(1, 2)),
+             "round_prefer_ceil": lambda u: math.floor(u + Fraction(1, 2))}
 FLOATING = ("float16", "bfloat16", "float32", "float64")
 REQUIRED = object()
 
@@ -228,6 +231,22 @@ def expand(d, x, a):
 def tile(d, x, a):
     require(len(a["repeats"]) == x[0].rank and all(r >= 0 for r in a["repeats"]), "a repeat for each dimension")
     return [Tensor(numpy.tile(x[0].values, a["repeats"]), x[0].type)]
+
+
+@operator("resize", numerators="repeats", denominators="repeats", mode=("word", "nearest"), coordinates=("word", "asymmetric"),
+          rounding=("word", "floor"))
+def resize(d, x, a):
+    require(len(a["numerators"]) == len(a["denominators"]) == x[0].rank, "a scale for each dimension")
+    require(all(p >= 1 for p in a["numerators"] + a["denominators"]), "positive scales")
+    require(a["mode"] in ("nearest", "linear") and a["rounding"] in ROUNDINGS, "a known mode and rounding")
+    if a["mode"] != "nearest" or a["coordinates"] not in ("asymmetric", "half_pixel"):
+        raise Unsupported("resize in a mode other than nearest, or with other coordinates")
+    result = x[0].values
+    for k, (p, q) in enumerate(zip(a["numerators"], a["denominators"])):
+        half = Fraction(1, 2) if a["coordinates"] == "half_pixel" else 0
+        places = [ROUNDINGS[a["rounding"]]((i + half) * Fraction(q, p) - half) for i in range(x[0].shape[k] * p // q)]
+        result = numpy.take(result, [min(max(at, 0), x[0].shape[k] - 1) for at in places], axis=k)
+    return [Tensor(result, x[0].type)]
 
 
 @operator("slice", starts="starts", sizes="slice_sizes", steps="steps")

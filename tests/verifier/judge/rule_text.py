@@ -361,6 +361,7 @@ def computed(sign, a, b):
 
 
 FAMILY = re.compile(r"rule (\S*\{n\}\S*) for n in (\d+)\.\.(\d+)\s*$")
+WORDS = re.compile(r"rule (\S*\{f\}\S*) for f in (\w+(?:, *\w+)*)\s*$")
 
 
 def member(line, n, in_guards):
@@ -382,12 +383,16 @@ def with_members(text, most=64):
     result, lines, at = [], text.split("\n"), 0
     while at < len(lines):
         family = FAMILY.match(lines[at])
+        words = WORDS.match(lines[at])
         end = at + 1
-        if not family:
+        while (family or words) and end < len(lines) and not lines[end].startswith(("rule ", "#")):
+            end += 1
+        if not family and not words:
             result.append(lines[at])
+        elif words:
+            for word in re.split(", *", words[2])[:most]:
+                result += [line.replace("{f}", word) for line in ["rule " + words[1]] + lines[at + 1:end]]
         else:
-            while end < len(lines) and not lines[end].startswith(("rule ", "#")):
-                end += 1
             for n in range(int(family[2]), min(int(family[3]) + 1, int(family[2]) + most)):
                 result.append("rule " + family[1].replace("{n}", str(n)))
                 in_guards = False
