@@ -32,7 +32,7 @@ std::optional<StateId> Search::improve(StateId at, NodeId root, Merge most) {
     if (!know(*list[k]) || list[k]->change >= Ticks{}) continue;
     if (const auto next = descend_by(at, k, *list[k])) return next;
   }
-  return std::nullopt;
+  return carry(at, root);
 }
 
 StateId Search::descend_steepest(StateId at) {

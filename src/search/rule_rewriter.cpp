@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
+#include <utility>
 
 #include "src/rules/apply.h"
 
@@ -23,7 +25,23 @@ std::uint64_t key_of(rules::RuleId rule, const rules::Match& match) {
   return key | 1U;
 }
 
+bool applies(const rules::Term& term, std::string_view op) { return term.kind == rules::Term::Kind::application && term.name == op; }
+bool has_slice(const rules::Term& term) { return applies(term, "slice") || std::ranges::any_of(term.operands, has_slice); }
+
+// The source is a slice or a gather, the target is no slice and has one inside.
+bool carries(const rules::Rule& rule) {
+  if (rule.outputs.size() != 1 || rule.source.empty() || rule.target.empty()) return false;
+  const rules::Term& from = rule.source.back().term;
+  if ((!applies(from, "slice") && !applies(from, "gather")) || applies(rule.target.back().term, "slice")) return false;
+  return std::ranges::any_of(rule.target, [](const rules::Statement& statement) { return has_slice(statement.term); });
+}
+
 }  // namespace
+
+RuleRewriter::RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options)
+    : rules_(rules), constants_(rules), options_(options) {
+  for (std::size_t k = 0; k < rules.size(); ++k) carries_.push_back(carries(rules.rule(static_cast<rules::RuleId>(k))));
+}
 
 void RuleRewriter::rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads,
                             const std::function<void(Rewrite)>& found) {
@@ -51,7 +69,9 @@ void RuleRewriter::match(ir::Arena& arena, const ir::GraphView& graph, ir::NodeI
     return true;
   });
   rules_.match(arena, graph, root, options, [&](rules::RuleId rule, const rules::Match& match) {
-    found(rewrite_by(match, Merge::some, graph.classes() != nullptr ? key_of(rule, match) : 0));
+    Rewrite rewrite = rewrite_by(match, Merge::some, graph.classes() != nullptr ? key_of(rule, match) : 0);
+    rewrite.carries = carries_[static_cast<std::size_t>(rule)];
+    found(std::move(rewrite));
     return true;
   });
 }

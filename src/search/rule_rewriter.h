@@ -1,6 +1,8 @@
 // Finds the rewrites of a set of rules.
 #pragma once
 
+#include <vector>
+
 #include "src/rules/constant_rules.h"
 #include "src/rules/verified_rules.h"
 #include "src/search/workspace.h"
@@ -12,8 +14,7 @@ namespace xflow::search {
 class RuleRewriter final : public Rewriter {
  public:
   // `rules` must outlive the rewriter.
-  RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options)
-      : rules_(rules), constants_(rules), options_(options) {}
+  RuleRewriter(const rules::VerifiedRules& rules, const rules::MatchOptions& options);
   void rewrites(ir::WorkGraph& graph, ir::NodeId root, std::vector<ir::NodeId>& reads, const std::function<void(Rewrite)>& found) override;
   bool equal_rewrites(ir::Arena& arena, const ir::GraphView& graph, ir::NodeId root, std::uint64_t& steps,
                       const std::function<void(Rewrite)>& found) override;
@@ -27,6 +28,7 @@ class RuleRewriter final : public Rewriter {
   const rules::VerifiedRules& rules_;
   rules::ConstantRules constants_;
   rules::MatchOptions options_;
+  std::vector<bool> carries_;  // by rule: see Rewrite::carries
 };
 
 }  // namespace xflow::search

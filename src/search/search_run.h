@@ -168,6 +168,15 @@ class Search final : private SearchSpace {
   // The state after the first rewrite at an operation that saves time, of those up to `most`; nothing if
   // there is none.
   std::optional<StateId> improve(StateId at, ir::NodeId root, Merge most);
+  // The state after the slice at `root` was carried before the operations that compute what it reads, as
+  // far as that saves time; nothing if it saves none. Steps on the way may cost time: a runtime has one
+  // kernel for a normalisation, which a slice divides until it has passed it.
+  std::optional<StateId> carry(StateId at, ir::NodeId root);
+  std::optional<StateId> carry_by(StateId at, std::uint32_t index, const Candidate& candidate);
+  // The rewrite to go on with, of the operations from number `first_new` on: the one that saves most. If
+  // none saves time, the one of the slice whose operand is last in the graph, so that the slice passes a
+  // normalisation before it goes on to what the normalisation reads. Nothing if no slice can move.
+  std::optional<std::pair<std::uint32_t, std::shared_ptr<Candidate>>> next_to_carry(std::size_t first_new);
   // Options::strategy.
   void run_strategy();
   // Descents and windows.
@@ -355,6 +364,7 @@ class Search final : private SearchSpace {
   RuleSets rule_sets_;
   std::unordered_set<std::uint64_t> finished_windows_;            // signatures of windows without a cheaper graph, in this pass
   std::unordered_map<std::uint64_t, WindowRewrites> repeatable_;  // of windows with one, by signature
+  std::unordered_set<std::uint64_t> vain_carries_;                // hashes of graphs after a first step that led to no gain
   EGraphPrices::Known known_prices_;
   std::unique_ptr<PartVisits> visits_;
 };

@@ -40,6 +40,7 @@ struct Rewrite {
   std::vector<ir::NodeId> matched = {};  // the operations that it rewrites; empty if it is the one at the root alone
   // Of rewrites in an e-graph: those with equal keys at one operation do the same. 0: unknown.
   std::uint64_t key = 0;
+  bool carries = false;  // it makes a slice of a gather, or moves one before what computes what the slice reads
 };
 
 // Finds the rewrites of a graph.
