@@ -281,7 +281,8 @@ TEST(WrongRule, IsSeenByTheSameComparison) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, ShippedRule,
-                         ::testing::Values("activation", "branches", "convolution", "matmul", "movement", "neutral", "normalisation"),
+                         ::testing::Values("activation", "branches", "convolution", "matmul", "means", "movement", "neutral",
+                                           "normalisation", "slices", "upsampling"),
                          [](const auto& file) { return file.param; });
 
 }  // namespace
