@@ -50,10 +50,10 @@ struct ExpandedText {
 //   a line that contains {i}, once for each i from 1 to n
 //   a guard that contains {i}, once for each i, joined by 'and'
 // A family of words ends with 'for f in relu, tanh' instead; {f} is the word of the member.
-// Errors: syntax with the place, for a range that is not increasing or not between 1 and kMostParts, for words
-// that are no names or not different, and for a name without {n} or {f}; and in a family without a last number
-// for {n} in its body, for {i} or {1..n} without a name, and for a name that a member would have too (a1, where
-// a{i} is).
+// Errors: syntax with the place, for a range that is not increasing or not between 1 and kMostParts, for
+// words that are no names or not different, and for a name without {n} or {f}; and in a family without a
+// last number for {n} in its body, for {i} or {1..n} without a name, and for a name that a member would have
+// too (a1, where a{i} is).
 Result<ExpandedText> expand_families(std::string_view text, std::string_view file);
 
 // The text of the member of the number `n`, with its comment.

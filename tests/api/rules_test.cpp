@@ -206,12 +206,12 @@ TEST(Rules, AreWrittenWithTheirFamilies) {
   EXPECT_EQ(rules->text(), kText);
   const auto shipped = RuleSet::shipped();
   ASSERT_TRUE(shipped);
-  const auto again = RuleSet::parse(shipped->text(), "again.rules");
-  ASSERT_TRUE(again) << again.error().text();
-  ASSERT_EQ(again->size(), shipped->size());
-  for (std::size_t k = 0; k < again->size(); ++k) {
-    EXPECT_EQ(again->rule(k).hash, shipped->rule(k).hash);
-    EXPECT_EQ(again->rule(k).family, shipped->rule(k).family);
+  const auto reread = RuleSet::parse(shipped->text(), "written.rules");
+  ASSERT_TRUE(reread) << reread.error().text();
+  ASSERT_EQ(reread->size(), shipped->size());
+  for (std::size_t k = 0; k < reread->size(); ++k) {
+    EXPECT_EQ(reread->rule(k).hash, shipped->rule(k).hash);
+    EXPECT_EQ(reread->rule(k).family, shipped->rule(k).family);
   }
 }
 
