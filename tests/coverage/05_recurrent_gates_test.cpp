@@ -20,10 +20,9 @@ TEST_F(RecurrentGates, AreOneProduct) {
   const SearchOptions wide{.device = {.least_product = 20000}};
   const Found found = search({hidden, cell}, wide);
   EXPECT_EQ(found.form,
-            "v1 = concat(x, h); v2 = matmul(v1, [32, 64]); v3 = split(v2); "
-            "v4 = add(v3.3, [16]); v5 = sigmoid(v4); v6 = add(v3.2, [16]); v7 = sigmoid(v6); v8 = mul(v7, c); "
-            "v9 = add(v3.1, [16]); v10 = sigmoid(v9); v11 = add(v3.0, [16]); v12 = tanh(v11); v13 = mul(v10, v12); "
-            "v14 = add(v8, v13); v15 = tanh(v14); v16 = mul(v5, v15); v16, v14");
+            "v1 = concat(x, h); v2 = matmul(v1, [32, 64]); v3 = add(v2, [64]); v4 = split(v3); v5 = sigmoid(v4.0); v6 = split(v5); "
+            "v7 = sigmoid(v4.1); v8 = mul(v7, c); v9 = tanh(v4.2); v10 = mul(v6.1, v9); v11 = add(v8, v10); v12 = tanh(v11); "
+            "v13 = mul(v6.0, v12); v13, v11");
   SearchOptions without = wide;
   without.without = {"sum-of-matmuls"};
   EXPECT_GT(count(search({hidden, cell}, without).graph, "matmul"), 1U);
