@@ -57,6 +57,13 @@ class Text(unittest.TestCase):
         self.assertEqual([1 + 2, 1 + 3], [len(r.source) for r in rules[:2]])
         self.assertEqual(["w1", "w2", "w3"], [g.value for g in rules[1].guards if g.kind == "const"])
 
+    def test_writes_families_without_a_last_number_up_to_three(self):
+        family = "rule parts-{n} for n in 2..\n  source\n    y{1..n} = split(x, axis: 0, sizes: [s{1..n}])\n    z{i} = relu(y{i})\n"
+        family += "  target\n    z{1..n} = split(relu(x), axis: 0, sizes: [s{1..n}])\n"
+        rules = read_rules(family)
+        self.assertEqual(["parts-2", "parts-3"], [r.name for r in rules])
+        self.assertEqual([1 + 2, 1 + 3], [len(r.source) for r in rules])
+
     def test_writes_families_of_words_as_their_members(self):
         family = "rule turned-{f} for f in relu, tanh\n  source\n    y = {f}(transpose(x, perm: p))\n  target\n    y = transpose({f}(x), perm: p)\n"
         rules = read_rules(family + "\nrule plain\n  source\n    y = x + 0\n  target\n    y = x\n")

@@ -360,7 +360,9 @@ def computed(sign, a, b):
     return a + b if sign == "+" else a - b if sign == "-" else a * b if sign == "*" else a / b
 
 
-FAMILY = re.compile(r"rule (\S*\{n\}\S*) for n in (\d+)\.\.(\d+)\s*$")
+FAMILY = re.compile(r"rule (\S*\{n\}\S*) for n in (\d+)\.\.(\d*)\s*$")
+# The last member that is a rule, of a family without a last number.
+LAST_OF_OPEN = 3
 WORDS = re.compile(r"rule (\S*\{f\}\S*) for f in (\w+(?:, *\w+)*)\s*$")
 
 
@@ -393,7 +395,7 @@ def with_members(text, most=64):
             for word in re.split(", *", words[2])[:most]:
                 result += [line.replace("{f}", word) for line in ["rule " + words[1]] + lines[at + 1:end]]
         else:
-            for n in range(int(family[2]), min(int(family[3]) + 1, int(family[2]) + most)):
+            for n in range(int(family[2]), min(int(family[3] or LAST_OF_OPEN) + 1, int(family[2]) + most)):
                 result.append("rule " + family[1].replace("{n}", str(n)))
                 in_guards = False
                 for line in lines[at + 1:end]:
