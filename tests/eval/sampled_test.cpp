@@ -137,6 +137,52 @@ TEST_F(Sampled, TensorsAreReadEverywhere) {
   EXPECT_EQ(*doubles(all->tensor), (std::vector<double>{-3, -3, -3, -3, -3, -4, -4, -4, -4, -4}));
 }
 
+// A graph of tensors of which some elements are known computes the same as on the tensors that are read in their place.
+TEST_F(Sampled, ReadersOfSamplesAgree) {
+  const ir::ValueId x = input({1, 64, 8, 8});
+  const ir::ValueId z = input({1, 64, 8, 8});
+  const ir::ValueId shift = input({64, 1, 1});
+  const ir::ValueId weight = input({16, 128, 1, 1});
+  SampledEvaluation evaluation(arena_, options_);
+  SampledBindings some;
+  Bindings filled;
+  for (const auto& [value, most] : {std::pair(x, 1024), std::pair(z, 600)}) {
+    SampledBindings whole_one;
+    whole_one.emplace(value, SampledTensor::of(given_.at(value)));
+    const Sample sample = sample_of(*evaluation.dims_of(value), static_cast<std::uint64_t>(most));
+    EXPECT_FALSE(is_whole(sample));
+    some.emplace(value, *evaluation.compute(value, sample, lookup(whole_one)));
+    filled.emplace(value, evaluation.compute(value, whole(*evaluation.dims_of(value)), lookup(some))->tensor);
+  }
+  for (const ir::ValueId value : {shift, weight}) {
+    some.emplace(value, SampledTensor::of(given_.at(value)));
+    filled.emplace(value, given_.at(value));
+  }
+  const auto conv = [&](ir::ValueId value) {
+    const auto list = [](std::vector<std::int64_t> all) { return ir::polys(all); };
+    return op("conv", {value, weight},
+              {{"strides", list({1, 1})}, {"pads", list({0, 0, 0, 0})}, {"dilations", list({1, 1})}, {"groups", ir::Poly(1)}});
+  };
+  const auto concat = [&](ir::ValueId a, ir::ValueId b) { return op("concat", {a, b}, {{"axis", ir::Poly(1)}}); };
+  for (const ir::ValueId value :
+       {concat(x, z), conv(concat(x, z)), conv(concat(op("add", {x, shift}), z)), conv(concat(op("add", {x, z}), z)),
+        conv(concat(op("add", {op("add", {x, shift}), z}), op("add", {z, shift})))}) {
+    const auto expected = evaluate(arena_, ir::Graph{{value}}, filled);
+    ASSERT_TRUE(expected) << expected.error().text();
+    const std::vector<double> numbers = *doubles((*expected)[0]);
+    const Sample all = whole(*evaluation.dims_of(value));
+    const auto plan = evaluation.plan(value, all, lookup(some));
+    ASSERT_TRUE(plan) << plan.error().text();
+    const auto found = evaluation.run(*plan, lookup(some));
+    ASSERT_TRUE(found) << found.error().text();
+    const std::vector<double> elements = *doubles(found->tensor);
+    ASSERT_EQ(elements.size(), numbers.size());
+    std::size_t different = 0;
+    for (std::size_t k = 0; k < numbers.size(); ++k) different += std::abs(elements[k] - numbers[k]) > 1e-9 ? 1 : 0;
+    EXPECT_EQ(different, 0U) << "of " << numbers.size();
+  }
+}
+
 TEST_F(Sampled, IndicesThatAreElementsAreThoseOfTheWhole) {
   const ir::ValueId x = input({30, 40});
   const ir::ValueId indices = arena_.input({ir::DataType::int64, true, ir::polys(std::vector<std::int64_t>{20})}, 9);

@@ -148,6 +148,47 @@ TEST_F(Regions, OfManyElementsThatComputeSomethingElseDoNotAgree) {
   EXPECT_NE(checked->regions[0].message.find(" of the elements that were checked, ["), std::string::npos) << checked->regions[0].message;
 }
 
+// Of x and a number for each row, some rows of the sum are computed; the product of the original reads the others as their neighbours,
+// whose numbers are others. The result still has the sum, for the other output, but its product does not read it.
+TEST_F(Regions, OfSampledValuesAreComputedFromWhatTheyRead) {
+  constexpr std::int64_t kRows = 512;
+  const ir::ValueId x = op("tanh", {input(ir::DataType::float32, {kRows, 8})});
+  std::vector<double> shifts;
+  for (std::int64_t k = 0; k < kRows; ++k) shifts.push_back(static_cast<double>(k % 7));
+  const ir::ValueId shift = arena_.constant(*ir::make_constant(type_, {kRows, 1}, shifts));
+  const ir::ValueId weight = arena_.constant(*ir::make_constant(type_, {kRows, kRows}, std::vector<double>(kRows * kRows, 0.25)));
+  const ir::ValueId sum = op("add", {x, shift});
+  const ir::ValueId product = op("matmul", {weight, sum});
+  const ir::ValueId other = op("mul", {op("mul", {sum, number(3)}), number(5)});
+  const auto checked_with = [&](double wrong_by) {
+    ir::ValueId made = op("add", {op("matmul", {weight, x}), op("matmul", {weight, shift})});
+    if (wrong_by > 0) made = op("add", {made, number(wrong_by)});
+    const ir::ValueId scaled = op("mul", {sum, number(15)});
+    const ir::Graph original{{product, other}};
+    const ir::Graph result{{made, scaled}};
+    const ir::ValueMap correspondence{{product, made}, {other, scaled}};
+    return check_regions({arena_,
+                          original,
+                          result,
+                          correspondence,
+                          inputs_,
+                          runs_,
+                          [](ir::ValueId) { return std::string("y"); },
+                          [&](ir::ValueId value) { return eval::fold(arena_, value); },
+                          {},
+                          std::uint64_t{256} * 8'192});  // 8,192 elements in all
+  };
+  const auto right = checked_with(0);
+  ASSERT_TRUE(right) << right.error().text();
+  for (const CheckedRegion& region : right->regions) {
+    EXPECT_LT(region.checked_values, region.values) << "nothing was sampled";
+    EXPECT_TRUE(region.agrees) << region.message;
+  }
+  const auto wrong = checked_with(0.5);
+  ASSERT_TRUE(wrong) << wrong.error().text();
+  EXPECT_FALSE(wrong->regions[0].agrees);
+}
+
 // 1.1 * 1.3 rounded to a float16 is off by as much as the product of the original.
 TEST_F(Regions, OfNarrowNumbersAreAllowedTheirOwnRounding) {
   const ir::ValueId x = input(ir::DataType::float16, {64});
