@@ -67,6 +67,12 @@ class ReplayTest(ProgramTest):
                 saved[strategy] = report["predicted_nanoseconds"]["after"]
         self.assertEqual(saved["auto"], saved["egraph"])
 
+    def test_names_members_of_families_by_their_number(self):
+        report = self.optimize(merged_products())
+        self.assertEqual(["merge-4-relu-matmuls"], [step["rule"] for step in report["steps"]])
+        self.assertEqual(["merge-4-relu-matmuls"], list(report["trace"]["rules"]))
+        self.replay()
+
     def test_makes_the_same_bytes_with_clean_ups(self):
         nodes = [helper.make_node("Identity", ["x"], ["same"]), *merged_products().graph.node]
         model = merged_products()
