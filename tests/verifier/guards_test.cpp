@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kShapes = 8;
 constexpr std::size_t kAtLeast = 8;    // in all instances
 constexpr std::size_t kInstances = 6;  // of a rule, from the smallest ranks to the largest
+constexpr std::uint64_t kDraws = 8;    // of elements: a divisor may be drawn as 0, which compares nothing
 
 // What was found over some instances of a rule.
 struct Found {
@@ -30,7 +31,9 @@ Found check_rule(const rules::Rule& rule, std::uint64_t seed) {
   if (!instances) return found;
   const std::size_t step = std::max<std::size_t>(1, instances->size() / kInstances);
   for (std::size_t k = 0; k < instances->size(); k += step) {
-    const RawCheck check = check_raw((*instances)[k], kShapes, seed + k);
+    RawCheck check = check_raw((*instances)[k], kShapes, seed + k);
+    for (std::uint64_t draw = 1; draw < kDraws && check.compared == 0 && !check.failure; ++draw)
+      check = check_raw((*instances)[k], kShapes, seed + k + 1'000'000 * draw);
     found.compared += check.compared;
     found.complete = found.complete && check.complete;
     if (check.failure) found.failure = (*instances)[k].choice + ": " + *check.failure;
