@@ -165,9 +165,9 @@ inline bool PlacementResult::fits_memory() const {
 // Searches a placement of the nodes of an instance. Runs in one thread.
 //
 // Errors: unreadable for a document that is no instance, with the first fault and its node or edge;
-// unsupported for nodes that no device can hold, for a latency of backward nodes, and for `ideals` with more
-// ideals than fit; invalid_argument for a method that the objective does not have; limit if no placement
-// within the memory was found, or "cancelled".
+// unsupported for nodes that no device can hold, for a latency of backward nodes, for `list` without a CPU,
+// and for `ideals` with more ideals than fit; invalid_argument for a method that the objective does not
+// have; limit if no placement within the memory was found, or "cancelled".
 XFLOW_API Result<PlacementResult> place(std::string_view instance, const PlaceOptions& options = {});
 // The same for a file. Errors: also unreadable for a missing file.
 XFLOW_API Result<PlacementResult> place_file(const std::string& path, const PlaceOptions& options = {});

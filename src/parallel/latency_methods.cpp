@@ -30,6 +30,8 @@ class LatencyMethods {
   }
 
   Result<FoundPlacement> run(PlacementMethod method) {
+    if (method == PlacementMethod::list && problem_.cpus == 0)
+      return fail(ErrorCode::unsupported, "the method list needs a CPU; use the method greedy");
     const bool tries_all = method == PlacementMethod::automatic || method == PlacementMethod::local;
     const std::uint64_t trials = std::uint64_t{contiguous_.problem.size()} * problem_.devices();
     if (problem_.cpus > 0) offer(GroupDevices(problem_.size(), problem_.accelerators), method);

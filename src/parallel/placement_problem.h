@@ -22,7 +22,7 @@ struct PlacementGroup {
 };
 
 // Outputs of one group with the same other groups as readers; their costs are added. An accelerator with
-// some of these groups, but not all of them, pays the cost once: it sends the tensor or receives it.
+// some, but not all, of its groups pays the cost once: it sends the tensor or receives it.
 struct GroupTensor {
   std::vector<std::uint32_t> groups;  // source and readers, at least two, ascending
   double cost = 0;                    // positive

@@ -184,10 +184,12 @@ Result<NodeDevices> read_split(std::string_view text, const PlacementInstance& i
   std::vector<std::optional<std::uint32_t>> devices(instance.nodes.size());
   struct Kind {
     const char* name;
+    const char* devices;  // in messages
     std::uint32_t first;
     std::uint32_t count;
   };
-  for (const Kind& kind : {Kind{"fpgas", 0, instance.accelerators}, Kind{"cpus", instance.accelerators, instance.cpus}}) {
+  for (const Kind& kind :
+       {Kind{"fpgas", "accelerators", 0, instance.accelerators}, Kind{"cpus", "CPUs", instance.accelerators, instance.cpus}}) {
     XFLOW_TRY(const Json* parts, fields.array(kind.name));
     std::uint32_t used = 0;
     for (std::size_t k = 0; k < parts->size(); ++k) {
@@ -196,7 +198,8 @@ Result<NodeDevices> read_split(std::string_view text, const PlacementInstance& i
       // A device without nodes needs none of the instance.
       if (part.is_object() && part.contains("nodes") && part["nodes"].is_array() && part["nodes"].empty()) continue;
       if (used == kind.count)
-        return fail(ErrorCode::unreadable, fmt::format("{}: the instance has {} of these devices", owner, kind.count), where);
+        return fail(ErrorCode::unreadable, fmt::format("{}: more parts than {} of the instance ({})", owner, kind.devices, kind.count),
+                    where);
       XFLOW_CHECK(read_part(part, owner, kind.first + used++, instance, positions, devices, where));
     }
   }

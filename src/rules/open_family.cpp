@@ -45,7 +45,7 @@ OpenFamily::OpenFamily(FamilyText text, const Rule& largest)
       number_effects_(largest.number_effects) {}
 
 std::optional<int> OpenFamily::number_of(std::string_view name) const {
-  // The number stands where the names of two members differ.
+  // The number begins where the names of two members differ.
   const std::string pattern = name_of(0);
   const auto digit = static_cast<std::size_t>(std::ranges::mismatch(pattern, name_of(1)).in1 - pattern.begin());
   if (name.size() <= digit) return std::nullopt;

@@ -228,6 +228,18 @@ TEST(Ideals, AreRefusedIfThereAreTooMany) {
   EXPECT_EQ(result.error().text(), "instance: the graph has more than 1000000 ideals; use the method orders");
 }
 
+TEST(Placement, ByListNeedsACpu) {
+  PlacementInstance instance;
+  instance.accelerators = 1;
+  instance.memory = 9;
+  instance.nodes = {{.id = 1, .cpu_time = 1, .accelerator_time = 1}};
+  instance.output_cost = {0};
+  const auto result = place(instance, options_of(PlacementObjective::latency, PlacementMethod::list, 100), "instance");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().text(), "instance: the method list needs a CPU; use the method greedy");
+  EXPECT_TRUE(place(instance, options_of(PlacementObjective::latency, PlacementMethod::greedy, 100), "instance"));
+}
+
 TEST(Placement, DependsOnInstanceSeedAndStepsAlone) {
   for (const PlacementObjective objective : {PlacementObjective::max_load, PlacementObjective::latency}) {
     const PlacementInstance instance = random_instance(5, {.most_nodes = 40, .has_backward = false, .needs_cpu = true});

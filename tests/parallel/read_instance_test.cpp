@@ -143,7 +143,7 @@ TEST(ReadSplit, NamesTheFault) {
   EXPECT_EQ(split_message(R"({"fpgas": [{"nodes": [-2]}], "cpus": []})"), "s.json: fpgas[0]: node -2 needs a CPU");
   EXPECT_EQ(split_message(R"({"fpgas": [{"nodes": [7]}], "cpus": []})"), "s.json: node -2 is on no device");
   EXPECT_EQ(split_message(R"({"fpgas": [], "cpus": [{"nodes": [7]}, {"nodes": [-2]}]})"),
-            "s.json: cpus[1]: the instance has 1 of these devices");
+            "s.json: cpus[1]: more parts than CPUs of the instance (1)");
 }
 
 TEST(ReadSplit, GivesNodesThatItDoesNotNameTheDeviceOfTheirClass) {
