@@ -163,11 +163,17 @@ class KernelParser {
     return wrong(fmt::format("'{}'", token));
   }
 
-  // The text up to the next of the characters `ends`. It must not be empty.
+  // The text up to the next of the characters `ends`. It must not be empty and has to be printable: a
+  // kernel is a part of a line.
   Result<std::string> word(std::string_view what, std::string_view ends) {
     const std::size_t end = std::min(text_.find_first_of(ends, at_), text_.size());
     if (end == at_) return wrong(what);
     std::string word(text_.substr(at_, end - at_));
+    const auto unprintable = std::ranges::find_if(word, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    if (unprintable != word.end()) {
+      at_ += static_cast<std::size_t>(unprintable - word.begin());
+      return wrong("a printable character");
+    }
     at_ = end;
     return word;
   }

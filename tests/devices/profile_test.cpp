@@ -208,6 +208,19 @@ TEST(Profile, GoesThroughADatabase) {
   EXPECT_EQ(to_text(profile_of(database, profile.device)), to_text(profile));
 }
 
+// A database may be damaged: what is no kernel in a line is no part of a profile.
+TEST(Profile, LeavesOutKernelsWithLineBreaks) {
+  const Profile profile = read_lines(products()).value();
+  Database database = Database::open("", profile.device);
+  add_to(database, profile);
+  for (const char* text : {"so\nrt(float32[4]) -> float32[4]", "sort(float32[4]) -> float32[4] | sw\rash"}) {
+    DatabaseEntry entry;
+    entry.cost.median = Nanoseconds(5);
+    database.insert({text, Layout::plain}, entry);
+  }
+  EXPECT_EQ(to_text(profile_of(database, profile.device)), to_text(profile));
+}
+
 TEST(Calibration, FindsTheRatesThatMadeTheTimes) {
   const std::vector<Sample> samples = samples_of(read_lines(products()).value());
   ASSERT_EQ(samples.size(), 24U);

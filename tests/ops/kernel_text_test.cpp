@@ -117,5 +117,17 @@ TEST(KernelText, ThatIsNoneIsRefusedWithThePlace) {
             "kernel 'relu(float32[4]) -> float32[4] | exp}': expected the end at byte 36, found '}'");
 }
 
+// A profile has a kernel in a line.
+TEST(KernelText, IsPrintable) {
+  for (const char* text :
+       {"so\nrt(float32[4]) -> float32[4]", "copy:shuf\tfle(float32[4]) -> float32[4]", "sort(float32[4]) -> float32[4] a\r=1",
+        "sort(float32[4]) -> float32[4] | sw\x7f"
+        "ash"}) {
+    const auto read = parse_kernel(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_NE(read.error().message.find("expected a printable character at byte "), std::string::npos) << read.error().message;
+  }
+}
+
 }  // namespace
 }  // namespace xflow::ops
