@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace xflow {
@@ -139,6 +140,13 @@ struct NodeCounts {
   std::uint64_t after = 0;
   std::uint64_t kept = 0;    // nodes written back byte for byte
   std::uint64_t merged = 0;  // nodes merged with an equal node
+};
+
+// How many nodes of the main graph have an operator.
+struct OperatorChange {
+  std::string op;  // "Conv", or "com.microsoft.Gelu" outside of ONNX's own domain
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
 };
 
 // Bytes of all constants.
@@ -331,6 +339,7 @@ struct OptimizeReport {
   SearchReport search;
   KernelReport kernels;
   NodeCounts nodes;
+  std::vector<OperatorChange> operators;  // sorted by name; empty for a graph built in code
   ConstantBytes constant_bytes;
   std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
   RegionsReport regions;
@@ -343,9 +352,14 @@ struct OptimizeReport {
 
   // The report for people.
   XFLOW_API std::string to_text() const;
-  // The report for programs.
+  // The report for programs (docs/optimize-report.schema.json).
   XFLOW_API std::string to_json() const;
+  // The report as a page for browsers: one file of HTML and CSS that loads nothing.
+  XFLOW_API std::string to_html() const;
 };
+
+// The inverse of OptimizeReport::to_json. Errors: invalid_argument for any other text.
+XFLOW_API Result<OptimizeReport> parse_report(std::string_view json);
 
 // Whether the path `output` is standard output, which then must carry the model alone.
 XFLOW_API bool is_standard_output(const std::string& output);
@@ -358,7 +372,10 @@ XFLOW_API bool is_standard_output(const std::string& output);
 XFLOW_API Result<void> check_report_path(const std::string& report, const std::string& input, const std::string& output,
                                          const std::string& external_data, const std::vector<std::string>& allow_external);
 
-// Writes a report (OptimizeReport::to_json) to a file in one step. Errors: io.
-XFLOW_API Result<void> write_report(const std::string& path, const std::string& json);
+// Whether a report with this path is a page (OptimizeReport::to_html): it ends with .html or .htm.
+XFLOW_API bool is_page(const std::string& path);
+
+// Writes a report (OptimizeReport::to_json or to_html) to a file in one step. Errors: io.
+XFLOW_API Result<void> write_report(const std::string& path, const std::string& report);
 
 }  // namespace xflow

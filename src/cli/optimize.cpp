@@ -228,7 +228,7 @@ void add_output_options(CLI::App& sub, OptimizeArguments& a) {
   for (CLI::Option* option : {
            with_default(sub.add_option("--accept", a.accept, "results to write: faster, or smaller as well if not slower"))
                ->check(CLI::IsMember({"faster", "smaller"})),
-           sub.add_option("--report", a.files.report, "also write the report as JSON to this file"),
+           sub.add_option("--report", a.files.report, "also write the report here: JSON, or a page if it ends with .html"),
            add_save_as_external_data(sub, a.options.output.save_as_external_data),
        })
     option->group("Output");

@@ -23,7 +23,8 @@ ExitCode optimize_and_report(const OptimizeFiles& files, OptimizeOptions& option
   if (!result) return report(result.error());
   print(with_option_names(result->to_text()), is_standard_output(files.output));
   if (!files.report.empty()) {
-    if (const auto written = write_report(files.report, with_option_names(result->to_json())); !written) return report(written.error());
+    const std::string text = is_page(files.report) ? result->to_html() : result->to_json();
+    if (const auto written = write_report(files.report, with_option_names(text)); !written) return report(written.error());
   }
   return ExitCode::done;
 }

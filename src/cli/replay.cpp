@@ -55,7 +55,7 @@ void add_replay(CLI::App& sub, Command& command) {
   add_allow_external(sub, a->options.input.allow_external);
   sub.add_option("--rules", a->options.search.rules, "files or folders of rules instead of the built-in ones")->take_all();
   sub.add_option("--time-limit", a->time_limit, "time limit of the whole run: 300s, 5m");
-  sub.add_option("--report", a->files.report, "also write the report as JSON to this file");
+  sub.add_option("--report", a->files.report, "also write the report here: JSON, or a page if it ends with .html");
   add_save_as_external_data(sub, a->options.output.save_as_external_data);
   group(sub, "Input", {"--allow-external", "--rules"});
   group(sub, "Output", {"--report", "--save-as-external-data"});

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "src/onnx/document/document.h"
@@ -13,6 +14,7 @@
 #include "src/onnx/lower/lower.h"
 #include "src/optimizer/document_model.h"
 #include "src/optimizer/inner_graphs.h"
+#include "src/optimizer/operator_counts.h"
 #include "src/optimizer/optimize_bodies.h"
 #include "src/optimizer/replay.h"
 #include "src/optimizer/rounds.h"
@@ -212,6 +214,9 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
   if (const auto cleaned = clean_up_result(document, files, options, run, best); !cleaned)
     best.report.clean_ups.reason = "the clean-ups did not finish: " + cleaned.error().text();
   XFLOW_CHECK(limits.check());
+  const std::span<const onnx_io::GraphEdit> edits =
+      best.lowered ? std::span<const onnx_io::GraphEdit>(best.lowered->edits) : std::span<const onnx_io::GraphEdit>();
+  best.report.operators = operator_counts(document, best.document ? *best.document : document, edits);
   describe_call(options, best.report.clean_ups.written, model_hash(document.bytes()), best.report.trace);
   best.report.time = Seconds(limits.seconds());
   return best;

@@ -33,8 +33,10 @@ Result<void> check_report_path(const std::string& report, const std::string& inp
   return onnx_io::check_output(report);
 }
 
-Result<void> write_report(const std::string& path, const std::string& json) {
-  const std::string text = json + "\n";
+bool is_page(const std::string& path) { return path.ends_with(".html") || path.ends_with(".htm"); }
+
+Result<void> write_report(const std::string& path, const std::string& report) {
+  const std::string text = report + "\n";
   const std::string_view chunk = text;
   return onnx_io::write_file(path, {&chunk, 1});
 }

@@ -17,7 +17,9 @@ using Json = nlohmann::ordered_json;
 // The format of traces. Another number is another format.
 constexpr int kVersion = 1;
 
-Trace read(const Json& json) {
+}  // namespace
+
+Trace trace_of(const Json& json) {
   Trace trace;
   trace.model = json.at("model").get<std::string>();
   const std::string numbers = json.at("numbers").get<std::string>();
@@ -43,8 +45,6 @@ Trace read(const Json& json) {
   return trace;
 }
 
-}  // namespace
-
 Json json_of(const Trace& trace) {
   Json json = {{"version", kVersion},           {"model", trace.model},           {"numbers", to_string(trace.numerics)},
                {"clean_ups", trace.cleans_up},  {"max_growth", trace.max_growth}, {"max_growth_bytes", trace.max_growth_bytes},
@@ -69,7 +69,7 @@ Result<Trace> parse_trace(std::string_view json) {
   const auto refuse = [](const std::string& why) { return fail(ErrorCode::invalid_argument, "this is no trace: " + why); };
   try {
     const Json parsed = Json::parse(json);
-    return read(parsed.contains("trace") ? parsed.at("trace") : parsed);
+    return trace_of(parsed.contains("trace") ? parsed.at("trace") : parsed);
   } catch (const Json::parse_error& error) {
     return refuse("it is no JSON, from byte " + std::to_string(error.byte) + " on");
   } catch (const Json::exception&) {

@@ -411,6 +411,7 @@ class Optimizing(ProgramTest):
         self.assertEqual(
             {
                 "improved": bool,
+                "replayed": bool,
                 "reason": str,
                 "device": str,
                 "assumed_sizes": list,
@@ -421,6 +422,7 @@ class Optimizing(ProgramTest):
                 "search": dict,
                 "kernels": dict,
                 "nodes": dict,
+                "operators": list,
                 "constant_bytes": dict,
                 "opaque": list,
                 "steps": list,

@@ -1,0 +1,16 @@
+// The operators of a model before and after an edit.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "src/onnx/document/document_writer.h"
+#include "xflow/report.h"
+
+namespace xflow::api {
+
+// Counts the nodes of the main graph by operator: those of `original`, and those of `base` after `edits`.
+std::vector<OperatorChange> operator_counts(const onnx_io::Document& original, const onnx_io::Document& base,
+                                            std::span<const onnx_io::GraphEdit> edits);
+
+}  // namespace xflow::api

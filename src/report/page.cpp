@@ -1,0 +1,123 @@
+#include "src/report/page.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/support/printable.h"
+
+namespace xflow::report {
+namespace {
+
+constexpr std::string_view kStyle = R"(
+:root { --text: #1b1f24; --quiet: #57606a; --page: #ffffff; --card: #f3f5f7; --line: #d5dae0; --bar: #2f6feb; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e6edf3; --quiet: #9aa5b1; --page: #0f141a; --card: #1a212a; --line: #303a45; --bar: #5b9bff; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 72rem; background: var(--page); color: var(--text);
+  font: 16px/1.5 system-ui, sans-serif; overflow-wrap: anywhere; }
+h1 { font-size: 1.6rem; line-height: 1.25; margin: 0; }
+h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem; }
+p { margin: 0.4rem 0; max-width: 60rem; }
+.quiet { color: var(--quiet); }
+.tiles { display: grid; grid-template-columns: repeat(auto-fit, minmax(10rem, 1fr)); gap: 0.8rem; margin: 1.4rem 0; }
+.tile { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 0.7rem 0.9rem; }
+.tile b { display: block; font-size: 1.25rem; font-weight: 600; }
+.tile span { color: var(--quiet); font-size: 0.875rem; display: block; }
+.bar { display: grid; grid-template-columns: 9rem 1fr 5rem; gap: 0.6rem; align-items: center; margin: 0.3rem 0; }
+.bar i { display: block; height: 1rem; background: var(--bar); border-radius: 3px; min-width: 1px; }
+.bar span:last-child { text-align: right; font-variant-numeric: tabular-nums; }
+.scroll { overflow-x: auto; border: 1px solid var(--line); border-radius: 8px; }
+table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
+th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.7rem; border-bottom: 1px solid var(--line); min-width: 4.5rem; }
+td:not(.right) { min-width: 8.5rem; }
+th { color: var(--quiet); font-weight: 600; background: var(--card); overflow-wrap: normal; }
+tr:last-child td { border-bottom: 0; }
+.right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+dl { display: grid; grid-template-columns: minmax(6rem, 10rem) 1fr; gap: 0.25rem 1rem; margin: 0.4rem 0; }
+dt { color: var(--quiet); }
+dd { margin: 0; }
+)";
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string html;
+  for (const char c : onnx_io::printable(text)) {
+    switch (c) {
+      case '&':
+        html += "&amp;";
+        break;
+      case '<':
+        html += "&lt;";
+        break;
+      case '>':
+        html += "&gt;";
+        break;
+      case '"':
+        html += "&quot;";
+        break;
+      default:
+        html += c;
+    }
+  }
+  return html;
+}
+
+Page::Page(std::string_view title, std::string_view subtitle) {
+  html_ = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<meta name=\"color-scheme\" content=\"light dark\">\n"
+      "<title>xflow: {0}</title>\n<style>{2}</style>\n</head>\n<body>\n<h1>{0}</h1>\n<p class=\"quiet\">{1}</p>\n",
+      escaped(title), escaped(subtitle), kStyle);
+}
+
+void Page::tiles(std::span<const Tile> tiles) {
+  html_ += "<div class=\"tiles\">\n";
+  for (const Tile& tile : tiles)
+    html_ += fmt::format("<div class=\"tile\"><span>{}</span><b>{}</b><span>{}</span></div>\n", escaped(tile.label), escaped(tile.value),
+                         escaped(tile.note));
+  html_ += "</div>\n";
+}
+
+void Page::heading(std::string_view text) { html_ += fmt::format("<h2>{}</h2>\n", escaped(text)); }
+
+void Page::paragraph(std::string_view text) { html_ += fmt::format("<p>{}</p>\n", escaped(text)); }
+
+void Page::bars(std::span<const Bar> bars) {
+  for (const Bar& bar : bars)
+    html_ += fmt::format("<div class=\"bar\"><span>{}</span><span><i style=\"width: {:.2f}%\"></i></span><span>{}</span></div>\n",
+                         escaped(bar.label), 100 * std::clamp(bar.length, 0.0, 1.0), escaped(bar.value));
+}
+
+void Page::table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows) {
+  const auto start = [&](const char* tag, std::size_t column) {
+    return columns[column].align == Align::right ? fmt::format("<{} class=\"right\">", tag) : fmt::format("<{}>", tag);
+  };
+  html_ += "<div class=\"scroll\"><table>\n<thead><tr>";
+  for (std::size_t k = 0; k < columns.size(); ++k) html_ += start("th", k) + escaped(columns[k].title) + "</th>";
+  html_ += "</tr></thead>\n<tbody>\n";
+  for (const std::vector<std::string>& row : rows) {
+    html_ += "<tr>";
+    for (std::size_t k = 0; k < columns.size(); ++k) html_ += start("td", k) + escaped(row[k]) + "</td>";
+    html_ += "</tr>\n";
+  }
+  html_ += "</tbody></table></div>\n";
+}
+
+void Page::terms(std::span<const std::pair<std::string, std::string>> terms) {
+  html_ += "<dl>\n";
+  for (const auto& [term, text] : terms) html_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(term), escaped(text));
+  html_ += "</dl>\n";
+}
+
+std::string Page::to_string() && {
+  html_ += "</body>\n</html>";
+  return std::move(html_);
+}
+
+}  // namespace xflow::report

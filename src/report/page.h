@@ -1,0 +1,54 @@
+// The parts of a report that is a page.
+#pragma once
+
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace xflow::report {
+
+// `text` for the inside of an element: characters of HTML as entities, control characters as C escapes.
+std::string escaped(std::string_view text);
+
+// A page of HTML that loads nothing: its style is inside, and its policy forbids requests and scripts. All
+// texts are escaped here. It fits screens of 390 pixels and more; wide tables scroll by themselves.
+class Page {
+ public:
+  Page(std::string_view title, std::string_view subtitle);
+
+  struct Tile {
+    std::string label;
+    std::string value;
+    std::string note = {};
+  };
+  // A bar of a length from 0 to 1.
+  struct Bar {
+    std::string label;
+    std::string value;
+    double length = 0;
+  };
+  enum class Align { left, right };
+  struct Column {
+    std::string title;
+    Align align = Align::left;
+  };
+
+  void tiles(std::span<const Tile> tiles);
+  void heading(std::string_view text);
+  void paragraph(std::string_view text);
+  void bars(std::span<const Bar> bars);
+  // Each row has a cell for each column.
+  void table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows);
+  // Terms with their texts, in the order given. A term is repeated by an empty one.
+  void terms(std::span<const std::pair<std::string, std::string>> terms);
+
+  // The whole page.
+  std::string to_string() &&;
+
+ private:
+  std::string html_;
+};
+
+}  // namespace xflow::report

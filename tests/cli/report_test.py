@@ -1,0 +1,159 @@
+"""`xflow report` and `--report`: the schema of the JSON, and the page, also as a browser shows it."""
+
+import html
+import html.parser
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import unittest
+
+import program
+from json_schema import faults
+from onnx import helper
+from program import ROOFLINE, ProgramTest, float_info, model_of, transposes
+
+SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "optimize-report.schema.json").read_text())
+VOID = {"meta"}
+# A page in a frame of a width, and what is wider there than the frame shows. The tables of a page scroll by themselves.
+FRAME = """<!DOCTYPE html><html><body><iframe width="{width}" height="800" style="border:0" srcdoc="{page}"></iframe><p id="said"></p>
+<script>addEventListener("load", () => {{
+  const page = document.querySelector("iframe").contentDocument;
+  const root = page.documentElement;
+  const scheme = page.defaultView.getComputedStyle(page.body).backgroundColor;
+  document.getElementById("said").textContent = [root.clientWidth, root.scrollWidth, page.querySelectorAll("tr").length, scheme].join(" ");
+}});</script></body></html>
+"""
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page, which must be closed in their order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open = []
+        self.seen = []
+        self.text = []
+
+    def handle_starttag(self, tag, attributes):
+        self.seen.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+
+    def handle_data(self, data):
+        if "style" not in self.open:
+            self.text.append(data.strip())
+
+
+def elements_of(page):
+    elements = Elements()
+    elements.feed(page)
+    elements.close()
+    assert not elements.open, elements.open
+    return elements
+
+
+class ReportTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("npu.xprof", ROOFLINE)
+
+    def optimized(self, model, report):
+        self.write("in.onnx", model)
+        text = self.optimize("in.onnx", "--device", "profile:npu.xprof", "--report", report)
+        return text, (self.folder / report).read_text()
+
+    def both(self, model):
+        """The report of one run as JSON, its text, and its page."""
+        text, written = self.optimized(model, "r.json")
+        report = json.loads(written)
+        self.assertEqual([], faults(report, SCHEMA))
+        self.assertEqual(text, self.succeed("report", "r.json", "--html", "r.html"))
+        self.assertEqual(text, self.succeed("report", "r.json"))
+        return report, text, (self.folder / "r.html").read_text()
+
+    def test_a_report_is_printed_again_and_becomes_a_page(self):
+        report, text, page = self.both(transposes())
+        self.assertIn("result      a cheaper model\n", text)
+        self.assertEqual([{"op": "Relu", "before": 1, "after": 1}, {"op": "Transpose", "before": 2, "after": 0}], report["operators"])
+        elements = elements_of(page)
+        self.assertIn("Operators of the main graph", elements.text)
+        at = elements.text.index("Transpose")
+        self.assertEqual(["Transpose", "2", "0", "-2"], [word for word in elements.text[at:] if word][:4])
+
+    def test_optimize_writes_the_page_itself(self):
+        _, page = self.optimized(transposes(), "page.html")
+        self.assertTrue(page.startswith("<!DOCTYPE html>\n"))
+        self.assertTrue(page.endswith("</html>\n"))
+        elements_of(page)
+        self.succeed("replay", self.both(transposes())[0] and "r.json", "in.onnx", "again.onnx", "--report", "replayed.html")
+        self.assertIn("The model of the trace", elements_of((self.folder / "replayed.html").read_text()).text)
+
+    def test_operators_of_other_domains_have_their_domain(self):
+        nodes = [helper.make_node("Foo", ["x"], ["a"], domain="com.example"), helper.make_node("Relu", ["a"], ["y"])]
+        model = model_of(nodes, [float_info("x", [4])], [float_info("y", [4])])
+        model.opset_import.append(helper.make_opsetid("com.example", 1))
+        report, _, page = self.both(model)
+        self.assertEqual(["Relu", "com.example.Foo"], [one["op"] for one in report["operators"]])
+        self.assertIn("com.example.Foo", elements_of(page).text)
+
+    def test_page_loads_nothing_and_escapes_names(self):
+        nodes = [helper.make_node("Relu", ["x"], ["a"], name='<script src="evil.js">&'), helper.make_node("Relu", ["a"], ["y"], name="b")]
+        _, _, page = self.both(model_of(nodes, [float_info("x", [4, 4])], [float_info("y", [4, 4])]))
+        elements = elements_of(page)
+        self.assertEqual(set(), {tag for tag, _ in elements.seen} - {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "span",
+                                                                     "b", "i", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"})
+        self.assertEqual(set(), {name for _, attributes in elements.seen for name in attributes} -
+                         {"lang", "charset", "http-equiv", "content", "name", "class", "style"})
+        self.assertNotIn("url(", page)
+        self.assertNotIn("@import", page)
+
+    def test_a_browser_shows_it_without_scrolling_sideways(self):
+        browser = shutil.which("chromium")
+        if not browser:
+            self.skipTest("chromium was not found")
+        name = "very/long/" + "module." * 30 + "relu"
+        nodes = [helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0], name=name), helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
+                 helper.make_node("Relu", ["b"], ["y"])]
+        report, _, page = self.both(model_of(nodes, [float_info("x", [64, 32])], [float_info("y", [64, 32])]))
+        self.assertTrue(report["improved"])
+        colours = set()
+        for width in (390, 1440):
+            for scheme in (0, 1):
+                self.write("frame.html", FRAME.format(width=width, page=html.escape(page)))
+                run = subprocess.run(
+                    [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+                     f"--blink-settings=preferredColorScheme={scheme}", f"--user-data-dir={self.folder / 'browser'}", "--dump-dom",
+                     (self.folder / "frame.html").as_uri()], capture_output=True, text=True)
+                self.assertEqual(0, run.returncode, run.stderr)
+                self.assertEqual([], [line for line in run.stderr.splitlines() if "CONSOLE" in line])
+                said = re.search(r'<p id="said">(\d+) (\d+) (\d+) ([^<]+)</p>', run.stdout)
+                self.assertTrue(said, run.stdout[-500:])
+                self.assertEqual((width, width), (int(said[1]), int(said[2])))
+                self.assertEqual(page.count("<tr>"), int(said[3]))
+                colours.add(said[4])
+        self.assertEqual({"rgb(255, 255, 255)", "rgb(15, 20, 26)"}, colours)
+
+    def test_schema_refuses_what_it_should(self):
+        report, _, _ = self.both(transposes())
+        for change in ({"seconds": -1}, {"improved": 1}, {"more": 1}, {"operators": [{"op": "Relu"}]}, {"steps": [{"rule": "a"}]}):
+            self.assertNotEqual([], faults({**report, **change}, SCHEMA), change)
+        self.assertNotEqual([], faults({}, SCHEMA))
+
+    def test_messages(self):
+        self.write("empty.json", "{}")
+        self.write("no.json", "no")
+        other = "this is no report of an optimisation: "
+        self.fail_with(2, f"empty.json: {other}a field is missing, or of another type or version", "report", "empty.json")
+        self.fail_with(2, f"no.json: {other}it is no JSON, from byte 2 on", "report", "no.json")
+        self.fail_with(2, "none.json: cannot be read: No such file or directory", "report", "none.json")
+        self.fail_with(64, "no.json: the page would overwrite the report that is read", "report", "no.json", "--html", "no.json")
+        self.fail_with(3, "none/r.html: cannot write: No such file or directory", "report", "no.json", "--html", "none/r.html")
+
+
+if __name__ == "__main__":
+    program.main()
