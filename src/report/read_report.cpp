@@ -22,7 +22,7 @@ T field(const Json& json, const char* name) {
   return json.at(name).get<T>();
 }
 
-std::uint64_t count(const Json& json, const char* name) { return field<std::uint64_t>(json, name); }
+std::uint64_t count(const Json& json, const char* name) { return count_of(json.at(name)); }
 std::string text(const Json& json, const char* name) { return field<std::string>(json, name); }
 double number(const Json& json, const char* name) { return field<double>(json, name); }
 std::vector<std::string> texts(const Json& json, const char* name) { return field<std::vector<std::string>>(json, name); }

@@ -76,7 +76,7 @@ void add_times(const OptimizeReport& r, Page& page) {
                                    {"predicted after", time_text(r.predicted.after), r.predicted.after / longest}});
   for (const GateComparison& c : r.gate.comparisons) {
     if (c.verdict == GateVerdict::failed) continue;
-    const Nanoseconds most = std::max(c.original, c.result);
+    const Nanoseconds most = std::max({c.original, c.result, Nanoseconds(1)});
     page.paragraph(fmt::format("Measured at {}: {}, {:.3f} of the original [{:.3f}, {:.3f}] in {} pairs.", c.sizes, to_string(c.verdict),
                                c.ratio, c.low, c.high, c.pairs));
     page.bars(

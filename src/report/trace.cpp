@@ -15,9 +15,24 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The format of traces. Another number is another format.
-constexpr int kVersion = 1;
+constexpr std::uint64_t kVersion = 1;
+
+// Conversions of numbers that are not whole may be undefined.
+std::vector<std::int64_t> integers_of(const Json& json) {
+  std::vector<std::int64_t> integers;
+  for (const Json& element : json) {
+    if (!element.is_number_integer()) throw Json::other_error::create(501, "no whole number", &json);
+    integers.push_back(element.get<std::int64_t>());
+  }
+  return integers;
+}
 
 }  // namespace
+
+std::uint64_t count_of(const Json& json) {
+  if (!json.is_number_unsigned()) throw Json::other_error::create(501, "no count", &json);
+  return json.get<std::uint64_t>();
+}
 
 Trace trace_of(const Json& json) {
   Trace trace;
@@ -25,21 +40,19 @@ Trace trace_of(const Json& json) {
   const std::string numbers = json.at("numbers").get<std::string>();
   constexpr Numerics kAll[] = {Numerics::exact, Numerics::rounding, Numerics::any};
   const auto* const numerics = std::ranges::find(kAll, numbers, [](Numerics one) { return std::string_view(to_string(one)); });
-  if (numerics == std::end(kAll) || json.at("version").get<int>() != kVersion)
+  if (numerics == std::end(kAll) || count_of(json.at("version")) != kVersion)
     throw Json::other_error::create(501, "another version", &json);
   trace.numerics = *numerics;
   trace.cleans_up = json.at("clean_ups").get<bool>();
   trace.max_growth = json.at("max_growth").get<double>();
-  trace.max_growth_bytes = json.at("max_growth_bytes").get<std::uint64_t>();
+  trace.max_growth_bytes = count_of(json.at("max_growth_bytes"));
   trace.skip_rules = json.at("skip_rules").get<std::vector<std::string>>();
-  for (const Json& shape : json.at("shapes"))
-    trace.shapes.push_back({shape.at(0).get<std::string>(), shape.at(1).get<std::vector<std::int64_t>>()});
+  for (const Json& shape : json.at("shapes")) trace.shapes.push_back({shape.at(0).get<std::string>(), integers_of(shape.at(1))});
   for (const auto& [name, hash] : json.at("rules").items()) trace.rules.push_back({name, hash.get<std::string>()});
   for (const Json& search : json.at("searches")) {
-    TracedSearch traced{
-        search.at("graph").get<std::uint64_t>(), search.at("pass").get<std::uint64_t>(), search.at("declares_shapes").get<bool>(), {}};
+    TracedSearch traced{count_of(search.at("graph")), count_of(search.at("pass")), search.at("declares_shapes").get<bool>(), {}};
     for (const Json& rewrite : search.at("rewrites"))
-      traced.rewrites.push_back({rewrite.at(0).get<std::string>(), rewrite.at(1).get<std::uint64_t>(), rewrite.at(2).get<std::uint64_t>()});
+      traced.rewrites.push_back({rewrite.at(0).get<std::string>(), count_of(rewrite.at(1)), count_of(rewrite.at(2))});
     trace.searches.push_back(std::move(traced));
   }
   return trace;
