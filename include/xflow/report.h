@@ -134,6 +134,14 @@ struct KernelReport {
   std::uint64_t device_bytes = 0;       // peak memory of a GPU in use, runs of whole models included
 };
 
+// The launches of a kernel in a run of the main graph, and their predicted times.
+struct KernelChange {
+  std::string kernel;  // its text (docs/cost.md, *Kernels*)
+  std::uint64_t before = 0;
+  std::uint64_t after = 0;
+  PredictedTimes time;  // of all launches
+};
+
 // Nodes of the main graph.
 struct NodeCounts {
   std::uint64_t before = 0;
@@ -338,6 +346,9 @@ struct OptimizeReport {
   PredictedTimes predicted;
   SearchReport search;
   KernelReport kernels;
+  // The kernels of the main graph that the device can run, the longest before first. What built-in
+  // simplifications remove is not among them. Empty with `replayed`.
+  std::vector<KernelChange> kernel_changes;
   NodeCounts nodes;
   std::vector<OperatorChange> operators;  // sorted by name; empty for a graph built in code
   ConstantBytes constant_bytes;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/optimizer/kernel_changes.h"
 #include "src/optimizer/replay.h"
 
 namespace xflow::api {
@@ -99,6 +100,7 @@ void add_round(OptimizeReport& report, OptimizeReport round) {
     report.constant_bytes.after = round.constant_bytes.after;
     report.nodes.after = round.nodes.after;
     report.nodes.merged += round.nodes.merged;
+    add_kernel_changes(report.kernel_changes, round.kernel_changes);
   }
   add_search(report, std::move(round));
 }

@@ -12,6 +12,7 @@
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
 #include "src/optimizer/finalists.h"
+#include "src/optimizer/kernel_changes.h"
 #include "src/optimizer/one_by_one.h"
 #include "src/optimizer/problem_model.h"
 #include "src/optimizer/region_validation.h"
@@ -72,6 +73,7 @@ struct Round {
   std::optional<RegionValidation> validation;
   std::optional<RemeasuredSearch> searching;
   search::Outcome outcome;
+  FoundKernels kernels;
   const TracedSearch* traced = nullptr;  // what is applied instead of a search; null: nothing is replayed
 
   bool improved = false;
@@ -252,7 +254,7 @@ class Optimization {
   search::Options search_options() {
     Round& r = *round_;
     const SearchOptions& given = r.options.search;
-    search::Options options = options_of(given);
+    search::Options options = api::options_of(given);
     options.replay = r.traced == nullptr ? nullptr : &r.traced->rewrites;
     if (r.traced != nullptr) options.max_growth_bytes = std::numeric_limits<std::uint64_t>::max();
     options.seconds = [this] { return search_seconds(); };
@@ -325,6 +327,7 @@ class Optimization {
 
   void report_search() {
     Round& r = *round_;
+    if (r.traced == nullptr) r.kernels = FoundKernels(*r.cost_model, r.problem->graph, r.outcome);
     r.report.kernels = kernels_of(r.cost_model->statistics(), r.costs->device());
     list_search(r.outcome, r.report);
     r.report.search.time = std::max(r.report.search.time - r.report.kernels.time, Seconds(0));
@@ -415,6 +418,7 @@ class Optimization {
       r.report.trace.searches = {traced_search(r.finalists[r.shipped], r.model->graph_number(), context_.pass, r.declares_shapes)};
       r.report.trace.rules = traced_rules(r.finalists[r.shipped], *r.rules);
     }
+    r.report.kernel_changes = r.improved ? r.kernels.changes(r.shipped, r.finalists[r.shipped]) : r.kernels.unchanged();
     r.model->close_runner();
     r.report.time = Seconds(limits_.seconds() - r.start);
     const NodeCounts nodes = r.report.nodes;

@@ -191,6 +191,9 @@ OptimizeReport read(const Json& json) {
   report.predicted = predicted(json);
   report.search = search(json);
   report.kernels = kernels(json.at("kernels"));
+  each(json, "kernel_changes", [&](const Json& change) {
+    report.kernel_changes.push_back({text(change, "kernel"), count(change, "before"), count(change, "after"), predicted(change)});
+  });
   const Json& nodes = json.at("nodes");
   report.nodes = {count(nodes, "before"), count(nodes, "after"), count(nodes, "kept"), count(nodes, "merged")};
   each(json, "operators", [&](const Json& change) {

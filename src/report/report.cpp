@@ -255,6 +255,26 @@ std::optional<double> GapReport::above(Nanoseconds time) const {
   return std::max(0.0, time / lower_bound - 1);
 }
 
+namespace {
+
+nlohmann::ordered_json json_of(const std::vector<KernelChange>& changes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const KernelChange& change : changes)
+    json.push_back({{"kernel", change.kernel},
+                    {"before", change.before},
+                    {"after", change.after},
+                    {"predicted_nanoseconds", {{"before", change.time.before.count()}, {"after", change.time.after.count()}}}});
+  return json;
+}
+
+nlohmann::ordered_json json_of(const std::vector<OperatorChange>& changes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const OperatorChange& change : changes) json.push_back({{"op", change.op}, {"before", change.before}, {"after", change.after}});
+  return json;
+}
+
+}  // namespace
+
 std::string OptimizeReport::to_json() const {
   nlohmann::ordered_json json;
   json["improved"] = improved;
@@ -283,10 +303,9 @@ std::string OptimizeReport::to_json() const {
                      {"failed", kernels.failed},
                      {"failure", kernels.failure},
                      {"device_bytes", kernels.device_bytes}};
+  json["kernel_changes"] = json_of(kernel_changes);
   json["nodes"] = {{"before", nodes.before}, {"after", nodes.after}, {"kept", nodes.kept}, {"merged", nodes.merged}};
-  json["operators"] = nlohmann::ordered_json::array();
-  for (const OperatorChange& change : operators)
-    json["operators"].push_back({{"op", change.op}, {"before", change.before}, {"after", change.after}});
+  json["operators"] = json_of(operators);
   json["constant_bytes"] = {{"before", constant_bytes.before}, {"after", constant_bytes.after}};
   json["opaque"] = opaque;
   json["steps"] = nlohmann::ordered_json::array();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -82,6 +83,35 @@ void add_times(const OptimizeReport& r, Page& page) {
     page.bars(
         std::vector<Page::Bar>{{"original", time_text(c.original), c.original / most}, {"result", time_text(c.result), c.result / most}});
   }
+}
+
+constexpr std::size_t kMostKernels = 30;  // with bars
+
+// The kernels with the longest times before or after, with a bar for each.
+void add_kernels(const OptimizeReport& r, Page& page) {
+  std::vector<KernelChange> changes = r.kernel_changes;
+  if (changes.empty()) return;
+  const auto longer = [](const KernelChange& change) { return std::max(change.time.before, change.time.after); };
+  std::ranges::stable_sort(changes, std::greater<>(), longer);
+  const Nanoseconds longest = std::max(longer(changes.front()), Nanoseconds(1));
+  page.heading("Kernels, predicted");
+  PredictedTimes rest;
+  for (std::size_t k = 0; k < changes.size(); ++k) {
+    const KernelChange& c = changes[k];
+    if (k >= kMostKernels) {
+      rest.before += c.time.before;
+      rest.after += c.time.after;
+      continue;
+    }
+    page.paragraph(c.kernel);
+    const auto bar = [&](const char* label, std::uint64_t count, Nanoseconds time) {
+      return Page::Bar{fmt::format("{}, {}×", label, count), time_text(time), time / longest};
+    };
+    page.bars(std::vector<Page::Bar>{bar("before", c.before, c.time.before), bar("after", c.after, c.time.after)});
+  }
+  if (changes.size() > kMostKernels)
+    page.paragraph(
+        fmt::format("{} more kernels: {} before, {} after.", changes.size() - kMostKernels, time_text(rest.before), time_text(rest.after)));
 }
 
 void add_operators(const OptimizeReport& r, Page& page) {
@@ -206,6 +236,7 @@ std::string OptimizeReport::to_html() const {
   add_checks(*this, page);
   add_bodies(*this, page);
   add_left_alone(*this, page);
+  add_kernels(*this, page);
   add_rules(*this, page);
   add_method(*this, page);
   return std::move(page).to_string();

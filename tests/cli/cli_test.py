@@ -421,6 +421,7 @@ class Optimizing(ProgramTest):
                 "predicted_nanoseconds": dict,
                 "search": dict,
                 "kernels": dict,
+                "kernel_changes": list,
                 "nodes": dict,
                 "operators": list,
                 "constant_bytes": dict,

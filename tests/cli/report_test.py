@@ -72,6 +72,9 @@ class ReportTest(ProgramTest):
         text, written = self.optimized(model, "r.json")
         report = json.loads(written)
         self.assertEqual([], faults(report, SCHEMA))
+        for when in ("before", "after"):  # a price has a small part for each operator, so that fewer of them are better
+            times = [kernel["predicted_nanoseconds"][when] for kernel in report["kernel_changes"]]
+            self.assertAlmostEqual(report["predicted_nanoseconds"][when], sum(times), delta=0.1 * report["nodes"][when])
         self.assertEqual(text, self.succeed("report", "r.json", "--html", "r.html"))
         self.assertEqual(text, self.succeed("report", "r.json"))
         return report, text, (self.folder / "r.html").read_text()
@@ -80,7 +83,10 @@ class ReportTest(ProgramTest):
         report, text, page = self.both(transposes())
         self.assertIn("result      a cheaper model\n", text)
         self.assertEqual([{"op": "Relu", "before": 1, "after": 1}, {"op": "Transpose", "before": 2, "after": 0}], report["operators"])
+        kernels = [(kernel["kernel"].split("(")[0], kernel["before"], kernel["after"]) for kernel in report["kernel_changes"]]
+        self.assertEqual([("copy:transpose", 1, 0), ("copy:transpose", 1, 0), ("pointwise/relu", 1, 1)], sorted(kernels))
         elements = elements_of(page)
+        self.assertIn("Kernels, predicted", elements.text)
         self.assertIn("Operators of the main graph", elements.text)
         at = elements.text.index("Transpose")
         self.assertEqual(["Transpose", "2", "0", "-2"], [word for word in elements.text[at:] if word][:4])

@@ -26,6 +26,8 @@ OptimizeReport full() {
   r.search.gap = GapReport{"", Nanoseconds(1400), 5, 1, Nanoseconds(30), 40, Nanoseconds(20)};
   r.search.time = Seconds(1.5);
   r.kernels = {12, 30, 3, 2, 1, Seconds(1.25), 500, 20, 0, 0, 4, 2, "out of memory", 4096};
+  r.kernel_changes = {{"relu(float32[4]) -> float32[4]", 3, 1, {Nanoseconds(300), Nanoseconds(100)}},
+                      {"matmul", 0, 2, {Nanoseconds(0), Nanoseconds(600)}}};
   r.nodes = {30, 20, 15, 2};
   r.operators = {{"Conv", 20, 12}, {"com.microsoft.Gelu", 0, 1}};
   r.constant_bytes = {1000, 1100};
@@ -123,27 +125,31 @@ TEST(ReportPage, EscapesTextsAndLoadsNothing) {
 
 TEST(ReportPage, SaysWhatTheReportSays) {
   const std::string html = full().to_html();
-  for (const char* text : {"<h1>A cheaper model: 0.750 of the predicted time</h1>",
-                           "<b>2 us → 1.5 us</b>",
-                           "<span>Measured: faster</span><b>2.1 us → 1.6 us</b>",
-                           "0.750 of the original [0.700, 0.800]",
-                           "15 unchanged, byte for byte",
-                           "<b>7.2 %</b>",
-                           "<td>Conv</td><td class=\"right\">20</td><td class=\"right\">12</td><td class=\"right\">-8</td>",
-                           "<td>com.microsoft.Gelu</td><td class=\"right\">0</td><td class=\"right\">1</td><td class=\"right\">+1</td>",
-                           "<td>first</td><td>node 'a&lt;b&gt;' (Relu)</td><td class=\"right\">-100 ns</td><td>exact</td>",
-                           "rounding: re-associates, rounds twice",
-                           "<td class=\"right\">100 of 200</td>",
-                           "element 3 differs",
-                           "Taken back: third node 'd' (Mul)",
-                           "Not at x: [9, 9]: no memory",
-                           "the runner ended at x: [2, 3]",
-                           "no operator for com.microsoft.Foo",
-                           "dimension n: 3 and 4",
-                           "unchanged: no rewrite",
-                           "no state left in the memory of the search",
-                           "3 kernels were timed under interference",
-                           "0.99, undecided"})
+  for (const char* text :
+       {"<h1>A cheaper model: 0.750 of the predicted time</h1>",
+        "<b>2 us → 1.5 us</b>",
+        "<span>Measured: faster</span><b>2.1 us → 1.6 us</b>",
+        "<p>matmul</p>\n<div class=\"bar\"><span>before, 0×</span><span><i style=\"width: 0.00%\"></i></span><span>0 ns</span></div>\n"
+        "<div class=\"bar\"><span>after, 2×</span><span><i style=\"width: 100.00%\"></i></span><span>600 ns</span></div>",
+        "<span>before, 3×</span><span><i style=\"width: 50.00%\"></i></span><span>300 ns</span>",
+        "0.750 of the original [0.700, 0.800]",
+        "15 unchanged, byte for byte",
+        "<b>7.2 %</b>",
+        "<td>Conv</td><td class=\"right\">20</td><td class=\"right\">12</td><td class=\"right\">-8</td>",
+        "<td>com.microsoft.Gelu</td><td class=\"right\">0</td><td class=\"right\">1</td><td class=\"right\">+1</td>",
+        "<td>first</td><td>node 'a&lt;b&gt;' (Relu)</td><td class=\"right\">-100 ns</td><td>exact</td>",
+        "rounding: re-associates, rounds twice",
+        "<td class=\"right\">100 of 200</td>",
+        "element 3 differs",
+        "Taken back: third node 'd' (Mul)",
+        "Not at x: [9, 9]: no memory",
+        "the runner ended at x: [2, 3]",
+        "no operator for com.microsoft.Foo",
+        "dimension n: 3 and 4",
+        "unchanged: no rewrite",
+        "no state left in the memory of the search",
+        "3 kernels were timed under interference",
+        "0.99, undecided"})
     EXPECT_NE(html.find(text), std::string::npos) << text << "\n" << html;
 }
 
