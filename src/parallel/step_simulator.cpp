@@ -1,0 +1,225 @@
+#include "src/parallel/step_simulator.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace xflow::parallel {
+
+StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& cluster, std::vector<std::uint32_t> devices)
+    : workload_(workload), cluster_(cluster), devices_(std::move(devices)) {
+  const std::size_t nodes = workload.nodes.size();
+  const std::size_t keys = nodes + workload.tensors.size() * cluster.size();
+  first_tensor_.assign(nodes + 1, 0);
+  reads_.resize(nodes);
+  readers_.assign(workload.tensors.size() * cluster.size(), 0);
+  tails_.assign(nodes, 0);
+  for (std::uint32_t tensor = 0; tensor < workload.tensors.size(); ++tensor) {
+    ++first_tensor_[workload.tensors[tensor].source + 1];
+    for (const std::uint32_t reader : workload.tensors[tensor].readers) {
+      reads_[reader].push_back(tensor);
+      ++readers(tensor, devices_[reader]);
+    }
+  }
+  for (std::size_t node = 0; node < nodes; ++node) first_tensor_[node + 1] += first_tensor_[node];
+  for (auto tensor = workload.tensors.rbegin(); tensor != workload.tensors.rend(); ++tensor) {
+    for (const std::uint32_t reader : tensor->readers) {
+      const std::vector<double>& seconds = workload.nodes[reader].seconds;
+      tails_[tensor->source] = std::max(tails_[tensor->source], *std::min_element(seconds.begin(), seconds.end()) + tails_[reader]);
+    }
+  }
+  free_.assign(cluster.resources(), 0);
+  left_.assign(cluster.resources(), 0);
+  ready_.assign(keys, 0);
+  ends_.assign(keys, 0);
+  pending_.assign(keys, 0);
+  done_.assign(keys, false);
+  for (std::uint32_t node = 0; node < nodes; ++node) tasks_.push_back({0, node_key(node), node, devices_[node], false});
+  for (std::uint32_t tensor = 0; tensor < workload.tensors.size(); ++tensor) {
+    for (std::uint32_t device = 0; device < cluster.size(); ++device) {
+      if (has_transfer(tensor, device)) tasks_.push_back({0, transfer_key(tensor, device), tensor, device, true});
+    }
+  }
+  prepare();
+  run(std::numeric_limits<double>::infinity());
+}
+
+std::uint32_t StepSimulator::resource_of(const Waiting& task) const {
+  return task.is_transfer ? cluster_.link_resource(source_device(task.item), task.device) : task.device;
+}
+
+double StepSimulator::seconds_of(const Waiting& task) const {
+  if (!task.is_transfer) return workload_.nodes[task.item].seconds[task.device];
+  return cluster_.link(source_device(task.item), task.device).seconds(workload_.tensors[task.item].bytes);
+}
+
+// The number of runs before the first one that a move of the node can change. Runs are ordered by (ready
+// time, key), and so is a replay: it differs from the smallest pair on that only one of the two has.
+std::size_t StepSimulator::first_change(std::uint32_t node, std::uint32_t device) {
+  using Position = std::pair<double, std::uint32_t>;
+  const std::uint32_t before = devices_[node];
+  Position first{0, node_key(node)};
+  // The node is ready at the earliest when all that it reads is computed.
+  for (const std::uint32_t tensor : reads_[node]) first.first = std::max(first.first, ends_[node_key(workload_.tensors[tensor].source)]);
+  for (const std::uint32_t tensor : reads_[node]) {
+    const double computed = ends_[node_key(workload_.tensors[tensor].source)];
+    if (has_transfer(tensor, before) && readers(tensor, before) == 1) first = std::min(first, {computed, transfer_key(tensor, before)});
+    if (device != source_device(tensor) && readers(tensor, device) == 0) first = std::min(first, {computed, transfer_key(tensor, device)});
+  }
+  const auto found = std::lower_bound(runs_.begin(), runs_.end(), first,
+                                      [](const TaskRun& run, const Position& position) { return Position(run.ready, run.key) < position; });
+  return static_cast<std::size_t>(found - runs_.begin());
+}
+
+void StepSimulator::assign(std::uint32_t node, std::uint32_t device) {
+  for (const std::uint32_t tensor : reads_[node]) {
+    --readers(tensor, devices_[node]);
+    ++readers(tensor, device);
+  }
+  devices_[node] = device;
+}
+
+// Takes back all runs from `size` on.
+void StepSimulator::cut(std::size_t size) {
+  for (std::size_t k = runs_.size(); k > size; --k) {
+    const TaskRun& run = runs_[k - 1];
+    free_[run.resource] = run.free_before;
+    step_ = run.step_before;
+    done_[run.key] = false;
+  }
+  runs_.resize(size);
+}
+
+// Lists the tasks to simulate after `node` was moved from the device `before`: those that were taken back,
+// as far as they still exist, and new transfers.
+void StepSimulator::collect(std::uint32_t node, std::uint32_t before) {
+  tasks_.clear();
+  const std::uint32_t device = devices_[node];
+  for (const TaskRun& run : replaced_) {
+    if (!run.is_transfer) tasks_.push_back({0, run.key, run.item, devices_[run.item], false});
+    if (run.is_transfer && has_transfer(run.item, run.device)) tasks_.push_back({0, run.key, run.item, run.device, true});
+  }
+  for (const std::uint32_t tensor : reads_[node]) {
+    if (has_transfer(tensor, device) && readers(tensor, device) == 1)
+      tasks_.push_back({0, transfer_key(tensor, device), tensor, device, true});
+  }
+  for (std::uint32_t tensor = first_tensor_[node]; tensor < first_tensor_[node + 1]; ++tensor) {
+    if (has_transfer(tensor, before)) tasks_.push_back({0, transfer_key(tensor, before), tensor, before, true});
+  }
+}
+
+// Sets what the listed tasks wait for.
+void StepSimulator::prepare() {
+  queue_.clear();
+  for (const Waiting& task : tasks_) left_[resource_of(task)] = 0;
+  for (Waiting task : tasks_) {
+    left_[resource_of(task)] += seconds_of(task);
+    pending_[task.key] = 0;
+    const auto wait_for = [&](std::uint32_t key) {
+      if (done_[key])
+        task.ready = std::max(task.ready, ends_[key]);
+      else
+        ++pending_[task.key];
+    };
+    if (task.is_transfer) {
+      wait_for(node_key(workload_.tensors[task.item].source));
+    } else {
+      for (const std::uint32_t tensor : reads_[task.item])
+        wait_for(has_transfer(tensor, task.device) ? transfer_key(tensor, task.device) : node_key(workload_.tensors[tensor].source));
+    }
+    ready_[task.key] = task.ready;
+    if (pending_[task.key] == 0) queue_.push_back(task);
+  }
+  std::make_heap(queue_.begin(), queue_.end(), std::greater<>());
+}
+
+// Runs all tasks; false if the step takes longer than the limit.
+bool StepSimulator::run(double limit) {
+  // Bounds add up in another order than times do.
+  constexpr double kDrift = 1e-9;
+  const double bound = limit + kDrift * limit;
+  while (!queue_.empty()) {
+    std::pop_heap(queue_.begin(), queue_.end(), std::greater<>());
+    const Waiting task = queue_.back();
+    queue_.pop_back();
+    const std::uint32_t resource = resource_of(task);
+    const double seconds = seconds_of(task);
+    const double start = std::max(task.ready, free_[resource]);
+    runs_.push_back(
+        {task.key, task.item, task.device, task.is_transfer, resource, task.ready, start, start + seconds, free_[resource], step_});
+    const TaskRun done = runs_.back();
+    free_[resource] = done.end;
+    left_[resource] -= seconds;
+    step_ = std::max(step_, done.end);
+    ready_[task.key] = task.ready;
+    ends_[task.key] = done.end;
+    done_[task.key] = true;
+    ++simulated_;
+    if (done.end + left_[resource] > bound || !finish(done, bound)) return false;
+  }
+  return step_ <= limit;
+}
+
+// Tells the tasks that need a run that it has ended; false if one of them ends the step above the bound.
+bool StepSimulator::finish(const TaskRun& done, double bound) {
+  if (done.is_transfer) {
+    for (const std::uint32_t reader : workload_.tensors[done.item].readers) {
+      if (devices_[reader] == done.device && !arrive(reader, done.end, bound)) return false;
+    }
+    return true;
+  }
+  for (std::uint32_t tensor = first_tensor_[done.item]; tensor < first_tensor_[done.item + 1]; ++tensor) {
+    for (const std::uint32_t reader : workload_.tensors[tensor].readers) {
+      const std::uint32_t device = devices_[reader];
+      if (device == done.device) {
+        if (!arrive(reader, done.end, bound)) return false;
+        continue;
+      }
+      const std::uint32_t key = transfer_key(tensor, device);
+      if (std::exchange(pending_[key], 0) == 0) continue;  // another reader of that device was first
+      queue_.push_back({done.end, key, tensor, device, true});
+      std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+    }
+  }
+  return true;
+}
+
+bool StepSimulator::arrive(std::uint32_t node, double time, double bound) {
+  const std::uint32_t key = node_key(node);
+  ready_[key] = std::max(ready_[key], time);
+  if (ready_[key] + workload_.nodes[node].seconds[devices_[node]] + tails_[node] > bound) return false;
+  if (--pending_[key] > 0) return true;
+  queue_.push_back({ready_[key], key, node, devices_[node], false});
+  std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
+  return true;
+}
+
+// Takes a move back.
+void StepSimulator::restore(std::uint32_t node, std::uint32_t before, std::size_t kept) {
+  cut(kept);
+  assign(node, before);
+  for (const TaskRun& run : replaced_) {
+    free_[run.resource] = run.end;
+    step_ = std::max(step_, run.end);
+    ready_[run.key] = run.ready;
+    ends_[run.key] = run.end;
+    done_[run.key] = true;
+    runs_.push_back(run);
+  }
+}
+
+std::optional<double> StepSimulator::move(std::uint32_t node, std::uint32_t device, double limit) {
+  const std::uint32_t before = devices_[node];
+  if (device == before) return step_ <= limit ? std::optional(step_) : std::nullopt;
+  const std::size_t kept = first_change(node, device);
+  replaced_.assign(runs_.begin() + static_cast<std::ptrdiff_t>(kept), runs_.end());
+  cut(kept);
+  assign(node, device);
+  collect(node, before);
+  prepare();
+  if (run(limit)) return step_;
+  restore(node, before, kept);
+  return std::nullopt;
+}
+
+}  // namespace xflow::parallel

@@ -1,0 +1,83 @@
+// Clusters that are read, those that are built in, and every message about a document that is none.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "src/parallel/cluster.h"
+
+namespace xflow::parallel {
+namespace {
+
+const std::string kCluster = R"({"name": "two hosts", "devices": [
+ {"name": "a", "kind": "x", "memory": 1e9, "roofline": {"launch": 1e-6, "operations": 1e12, "bandwidth": 1e11}},
+ {"name": "b", "kind": "y", "host": 1, "memory": 2e9, "roofline": {"launch": 0, "operations": 2e12, "bandwidth": 1e11}}],
+ "across": {"latency": 1e-5, "bandwidth": 1e10}})";
+
+// The message about the cluster with a part of its text replaced.
+std::string message_with(const std::string& part, const std::string& by) {
+  std::string text = kCluster;
+  const std::size_t at = text.find(part);
+  EXPECT_NE(at, std::string::npos) << part;
+  if (at != std::string::npos) text.replace(at, part.size(), by);
+  const auto read = read_cluster(text, "c.json");
+  return read ? "" : read.error().text();
+}
+
+TEST(ReadCluster, TakesTheFieldsOfTheFormat) {
+  const auto cluster = read_cluster(kCluster, "c.json");
+  ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(cluster->name, "two hosts");
+  ASSERT_EQ(cluster->size(), 2U);
+  EXPECT_EQ(cluster->hosts, 2U);
+  EXPECT_EQ(cluster->devices[0], (ClusterDevice{"a", "x", 0, 1e9, {1e-6, 1e12, 1e11}}));
+  EXPECT_EQ(cluster->devices[1], (ClusterDevice{"b", "y", 1, 2e9, {0, 2e12, 1e11}}));
+  EXPECT_EQ(cluster->link(0, 1), (LinkRates{1e-5, 1e10}));
+  EXPECT_EQ(cluster->link_resource(0, 1), cluster->port_resource(0));
+  EXPECT_LT(cluster->port_resource(1), cluster->resources());
+}
+
+TEST(ReadCluster, NeedsOnlyTheLinksThatExist) {
+  EXPECT_EQ(message_with(R"("across": {"latency": 1e-5, "bandwidth": 1e10})", R"("inside": {"latency": 0, "bandwidth": 1})"),
+            "c.json: the cluster: has no 'across'");
+  EXPECT_EQ(message_with(R"("host": 1)", R"("host": 0)"), "c.json: the cluster: has no 'inside'");
+}
+
+TEST(ReadCluster, NamesTheFirstFault) {
+  EXPECT_EQ(message_with("{\"name\"", "x"), "c.json: not JSON, or a number is out of range; expected a cluster");
+  EXPECT_EQ(message_with("\"two hosts\"", "\"\""), "c.json: the cluster: 'name' is not a text, or empty");
+  EXPECT_EQ(message_with("\"across\"", "\"acros\""), "c.json: the cluster: unknown field 'acros'");
+  EXPECT_EQ(message_with("\"name\": \"a\", ", ""), "c.json: devices[0]: has no 'name'");
+  EXPECT_EQ(message_with("\"name\": \"b\"", "\"name\": \"a\""), "c.json: the cluster: device 'a' occurs twice");
+  EXPECT_EQ(message_with("\"kind\": \"y\", ", ""), "c.json: device 'b': has no 'kind'");
+  EXPECT_EQ(message_with("\"host\": 1", "\"host\": 1024"), "c.json: device 'b': 'host' is not from 0 to 1023: 1024");
+  EXPECT_EQ(message_with("\"host\": 1", "\"hosts\": 1"), "c.json: device 'b': unknown field 'hosts'");
+  EXPECT_EQ(message_with("\"memory\": 2e9", "\"memory\": -1"), "c.json: device 'b': 'memory' is negative: -1");
+  EXPECT_EQ(message_with("\"operations\": 1e12", "\"operations\": 0"), "c.json: device 'a': 'roofline': 'operations' is 0");
+  EXPECT_EQ(message_with("\"launch\": 0", "\"start\": 0"), "c.json: device 'b': 'roofline': unknown field 'start'");
+  EXPECT_EQ(message_with("\"bandwidth\": 1e10", "\"bandwidth\": \"fast\""), "c.json: 'across': 'bandwidth' is not a number: \"fast\"");
+  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": []})", "c.json").error().text(), "c.json: the cluster: 'devices' is empty");
+  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": [3]})", "c.json").error().text(), "c.json: devices[0] is not an object");
+}
+
+TEST(PresetCluster, HasTheNamedOnes) {
+  const auto devices_and_hosts = [](std::string_view name) {
+    const auto cluster = preset_cluster(name);
+    return cluster ? std::pair(cluster->size(), cluster->hosts) : std::pair(0U, 0U);
+  };
+  EXPECT_EQ(devices_and_hosts("dgx-h100"), std::pair(8U, 1U));
+  EXPECT_EQ(devices_and_hosts("flexflow-k80"), std::pair(64U, 16U));
+  EXPECT_EQ(devices_and_hosts("slow-16"), std::pair(16U, 4U));
+  EXPECT_FALSE(preset_cluster("dgx"));
+  for (const std::string& name : cluster_presets()) {
+    const auto cluster = preset_cluster(name);
+    ASSERT_TRUE(cluster) << name;
+    EXPECT_EQ(cluster->name, name);
+    EXPECT_EQ(cluster->devices.back().host, cluster->hosts - 1);
+  }
+  EXPECT_DOUBLE_EQ(preset_cluster("slow-16")->devices[0].rates.seconds(4e12, 4), 2 + 5e-6);
+  EXPECT_DOUBLE_EQ(preset_cluster("slow-16")->devices[0].rates.seconds(4, 4e12), 10 + 5e-6);
+  EXPECT_DOUBLE_EQ(preset_cluster("slow-16")->link(0, 4).seconds(6e9), 1 + 10e-6);
+}
+
+}  // namespace
+}  // namespace xflow::parallel
