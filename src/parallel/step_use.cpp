@@ -1,6 +1,9 @@
 #include "src/parallel/step_use.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -94,6 +97,18 @@ StepUse use_of(const Workload& workload, const DeviceCluster& cluster, const Ste
   for (std::uint32_t device = 0; device < cluster.size(); ++device)
     use.devices[device].peak = use.devices[device].resident + most_bytes(events[device]);
   return use;
+}
+
+Result<void> check_memory(const StepUse& use, const DeviceCluster& cluster) {
+  for (std::uint32_t k = 0; k < cluster.size(); ++k) {
+    const ClusterDevice& device = cluster.devices[k];
+    const double needed = use.devices[k].peak;
+    if (needed <= device.memory) continue;
+    return fail(ErrorCode::unsupported,
+                fmt::format("device '{}' lacks {:.0f} bytes: it has {:.0f} and needs {:.0f}, {:.0f} of them for its nodes", device.name,
+                            std::ceil(needed - device.memory), device.memory, needed, use.devices[k].resident));
+  }
+  return {};
 }
 
 }  // namespace xflow::parallel

@@ -38,4 +38,8 @@ struct StepUse {
 // of the transfer to the end of its readers there.
 StepUse use_of(const Workload& workload, const DeviceCluster& cluster, const StepSimulator& simulator);
 
+// Whether every device holds what it needs. Errors: unsupported, with the first device that does not and the
+// bytes that are missing.
+Result<void> check_memory(const StepUse& use, const DeviceCluster& cluster);
+
 }  // namespace xflow::parallel

@@ -1,9 +1,12 @@
 // Clusters that are read, those that are built in, and every message about a document that is none.
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "src/parallel/cluster.h"
+#include "tests/places.h"
 
 namespace xflow::parallel {
 namespace {
@@ -57,6 +60,39 @@ TEST(ReadCluster, NamesTheFirstFault) {
   EXPECT_EQ(message_with("\"bandwidth\": 1e10", "\"bandwidth\": \"fast\""), "c.json: 'across': 'bandwidth' is not a number: \"fast\"");
   EXPECT_EQ(read_cluster(R"({"name": "n", "devices": []})", "c.json").error().text(), "c.json: the cluster: 'devices' is empty");
   EXPECT_EQ(read_cluster(R"({"name": "n", "devices": [3]})", "c.json").error().text(), "c.json: devices[0] is not an object");
+}
+
+// Removes each required field of a schema's object, which is at `at` in the document, and adds an unknown one.
+void expect_schema(const nlohmann::json& schema, const std::string& at) {
+  const auto refusal = [](const nlohmann::json& changed) {
+    const auto read = read_cluster(changed.dump(), "c.json");
+    return read ? "" : read.error().message;
+  };
+  const nlohmann::json cluster = nlohmann::json::parse(kCluster);
+  const nlohmann::json::json_pointer object(at);
+  EXPECT_EQ(schema["additionalProperties"], false) << at;
+  for (const nlohmann::json& name : schema["required"]) {
+    nlohmann::json changed = cluster;
+    changed[object].erase(name.get<std::string>());
+    EXPECT_NE(refusal(changed).find("has no '" + name.get<std::string>() + "'"), std::string::npos) << at << ' ' << name;
+  }
+  nlohmann::json changed = cluster;
+  changed[object]["else"] = 1;
+  EXPECT_NE(refusal(changed).find("unknown field 'else'"), std::string::npos) << at;
+  // All fields of the document are in the schema.
+  for (const auto& [name, value] : cluster[object].items()) EXPECT_TRUE(schema["properties"].contains(name)) << at << ' ' << name;
+}
+
+TEST(ReadCluster, AgreesWithItsSchema) {
+  std::ifstream file(places::repository() + "/docs/cluster.schema.json");
+  const nlohmann::json schema = nlohmann::json::parse(file);
+  expect_schema(schema, "");
+  const nlohmann::json& device = schema["properties"]["devices"]["items"];
+  expect_schema(device, "/devices/1");
+  expect_schema(device["properties"]["roofline"], "/devices/1/roofline");
+  expect_schema(schema["$defs"]["link"], "/across");
+  EXPECT_EQ(schema["properties"]["devices"]["maxItems"], kMostClusterDevices);
+  EXPECT_EQ(device["properties"]["host"]["maximum"], kMostClusterDevices - 1);
 }
 
 TEST(PresetCluster, HasTheNamedOnes) {

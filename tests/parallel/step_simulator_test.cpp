@@ -156,6 +156,19 @@ TEST(StepSimulator, CountsTensorsFromTheirNodeToTheirLastReader) {
   EXPECT_DOUBLE_EQ(use.devices[2].peak, 0);
 }
 
+TEST(StepSimulator, SaysWhichDeviceLacksHowManyBytes) {
+  Workload workload{{node_of(1, 40), node_of(1, 90)}, {{0, 20, {1}}}};
+  const DeviceCluster cluster = small_cluster();
+  const auto checked = [&](const std::vector<std::uint32_t>& devices) {
+    const auto fits = check_memory(use_of(workload, cluster, StepSimulator(workload, cluster, devices)), cluster);
+    return fits ? std::string() : fits.error().message;
+  };
+  EXPECT_EQ(checked({0, 1}), "device 'b' lacks 10 bytes: it has 100 and needs 110, 90 of them for its nodes");
+  EXPECT_EQ(checked({2, 2}), "device 'c' lacks 50 bytes: it has 100 and needs 150, 130 of them for its nodes");
+  workload.tensors[0].bytes = 10;
+  EXPECT_EQ(checked({0, 1}), "");
+}
+
 TEST(StepSimulator, FollowsTheDefinitionOnRandomGraphs) {
   RandomNumbers random(1);
   for (int round = 0; round < 2000 && !testing::Test::HasFailure(); ++round) {
