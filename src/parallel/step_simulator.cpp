@@ -151,7 +151,6 @@ bool StepSimulator::run(double limit) {
     free_[resource] = done.end;
     left_[resource] -= seconds;
     step_ = std::max(step_, done.end);
-    ready_[task.key] = task.ready;
     ends_[task.key] = done.end;
     done_[task.key] = true;
     ++simulated_;
@@ -201,7 +200,6 @@ void StepSimulator::restore(std::uint32_t node, std::uint32_t before, std::size_
   for (const TaskRun& run : replaced_) {
     free_[run.resource] = run.end;
     step_ = std::max(step_, run.end);
-    ready_[run.key] = run.ready;
     ends_[run.key] = run.end;
     done_[run.key] = true;
     runs_.push_back(run);

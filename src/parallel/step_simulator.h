@@ -92,7 +92,7 @@ class StepSimulator {
   std::vector<double> free_;  // by resource
   std::vector<double> left_;  // work by resource, of tasks that have not run
   // By key.
-  std::vector<double> ready_;
+  std::vector<double> ready_;  // of tasks that wait: as far as known
   std::vector<double> ends_;
   std::vector<std::uint32_t> pending_;
   std::vector<bool> done_;

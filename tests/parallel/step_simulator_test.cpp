@@ -214,6 +214,41 @@ TEST(StepSimulator, MovesEqualFullSimulationsToTheLastBit) { expect_equal_moves(
 
 TEST(StepSimulator, MovesUnderALimitDecideAsFullSimulationsDo) { expect_equal_moves(3, true); }
 
+TEST(StepSimulator, StopsEarlyWhereAPathIsTooLong) {
+  // A chain of 1000 nodes on a and b: no device has work for more than 500 s.
+  Workload workload;
+  std::vector<std::uint32_t> devices;
+  for (std::uint32_t k = 0; k < 1000; ++k) {
+    workload.nodes.push_back(node_of(1));
+    workload.tensors.push_back({k, 0, {}});
+    if (k < 999) workload.tensors.back().readers = {k + 1};
+    devices.push_back(k / 500);
+  }
+  const DeviceCluster cluster = small_cluster();
+  StepSimulator simulator(workload, cluster, devices);
+  EXPECT_EQ(simulator.step(), 1001);
+  EXPECT_EQ(simulator.simulated(), 1001U);
+  EXPECT_EQ(simulator.move(0, 2, 1001), std::nullopt);
+  EXPECT_LT(simulator.simulated(), 1006U);
+}
+
+TEST(StepSimulator, StopsEarlyWhereADeviceHasTooMuchWork) {
+  // 500 nodes on a, and as many on b, that do not need each other.
+  Workload workload;
+  std::vector<std::uint32_t> devices;
+  for (std::uint32_t k = 0; k < 1000; ++k) {
+    workload.nodes.push_back(node_of(1));
+    devices.push_back(k / 500);
+  }
+  const DeviceCluster cluster = small_cluster();
+  StepSimulator simulator(workload, cluster, devices);
+  EXPECT_EQ(simulator.step(), 500);
+  EXPECT_EQ(simulator.simulated(), 1000U);
+  EXPECT_EQ(simulator.move(500, 0, 500), std::nullopt);
+  EXPECT_LT(simulator.simulated(), 1003U);
+  EXPECT_EQ(simulator.move(500, 2, 500), 500);
+}
+
 TEST(StepSimulator, StopsEarlyWhereTheLimitIsOutOfReach) {
   // A chain of 1000 nodes on a; its first node moves to c.
   Workload workload;
