@@ -60,6 +60,7 @@ class RooflineDevice final : public cost::Device {
     const bool small = std::all_of(weight.begin() + 2, weight.end(), [](std::int64_t size) { return size <= 3; });
     auto cost = (small ? quick_ : plain_).measure(spec, layout);
     const auto* groups = spec.find("groups");
+    if (cost && weight.size() == 3) cost->median += Nanoseconds(roofline_.rows);
     if (cost && groups != nullptr) cost->median += Nanoseconds(roofline_.per_group * static_cast<double>(groups->front() - 1));
     return cost;
   }

@@ -31,6 +31,7 @@ struct Roofline {
   double peak = 1e10;        // operations a second
   double per_group = 0;      // nanoseconds for each group of a convolution but the first
   double least_product = 0;  // nanoseconds that a product of matrices takes at least
+  double rows = 0;           // nanoseconds that a convolution of one dimension takes more than one of images
   double small_window = 1;   // operations of a convolution whose window is at most 3x3 count this much
 };
 

@@ -282,7 +282,7 @@ TEST(WrongRule, IsSeenByTheSameComparison) {
 
 INSTANTIATE_TEST_SUITE_P(Files, ShippedRule,
                          ::testing::Values("activation", "branches", "convolution", "matmul", "means", "movement", "neutral",
-                                           "normalisation", "slices", "upsampling"),
+                                           "normalisation", "slices", "unit_axis", "upsampling"),
                          [](const auto& file) { return file.param; });
 
 }  // namespace
