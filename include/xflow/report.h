@@ -48,6 +48,7 @@ struct RuleCount {
   std::uint64_t applied = 0;                    // steps on the path to the result
   std::optional<FloatClass> float_class = {};   // empty for built-in simplifications
   std::vector<std::string> float_effects = {};  // reasons for the class, as RuleInfo::float_effects
+  std::string equation = {};                    // as RuleInfo::equation; empty for built-in simplifications
 };
 
 // How far the result may be from the best that the rules reach. All graphs that rewrites inside a part of

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "src/optimizer/rounds.h"
+#include "src/optimizer/rule_text.h"
 
 namespace xflow::api {
 namespace {
@@ -79,6 +80,7 @@ std::vector<RuleCount> counts_of(const std::map<std::string, search::RuleCount>&
     if (rule == nullptr) continue;  // a built-in simplification
     reported.back().float_class = rule->float_class;
     reported.back().float_effects = rule->number_effects;
+    reported.back().equation = equation_of(*rule);
   }
   return reported;
 }

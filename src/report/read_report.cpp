@@ -93,6 +93,7 @@ SearchReport search(const Json& json) {
   each(json, "rules", [&](const Json& rule) {
     RuleCount one{text(rule, "rule"), count(rule, "matched"), count(rule, "improved"), count(rule, "applied")};
     read_numbers(text(rule, "numbers"), one, rule);
+    one.equation = text(rule, "equation");
     search.rules.push_back(std::move(one));
   });
   return search;

@@ -317,7 +317,8 @@ std::string OptimizeReport::to_json() const {
                              {"matched", count.matched},
                              {"improved", count.improved},
                              {"applied", count.applied},
-                             {"numbers", numbers_of(count)}});
+                             {"numbers", numbers_of(count)},
+                             {"equation", count.equation}});
   json["regions"] = nlohmann::ordered_json::array();
   for (const CheckedRegion& region : regions.checked)
     json["regions"].push_back({{"value", region.value},

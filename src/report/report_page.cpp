@@ -135,10 +135,11 @@ void add_rewrites(const OptimizeReport& r, Page& page) {
   Rows rows;
   for (const RewriteStep& step : r.search.steps) {
     const auto count = std::ranges::find(r.search.rules, step.rule, &RuleCount::rule);
+    const bool known = count != r.search.rules.end();
     rows.push_back(
-        {step.rule, step.where, r.replayed ? "" : signed_time(step.gain), count == r.search.rules.end() ? "" : numbers_of(*count)});
+        {step.rule, known ? count->equation : "", step.where, r.replayed ? "" : signed_time(step.gain), known ? numbers_of(*count) : ""});
   }
-  page.table(std::vector<Page::Column>{{"rule"}, {"where"}, {"time saved", Align::right}, {"floating point"}}, rows);
+  page.table(std::vector<Page::Column>{{"rule"}, {"equation"}, {"where"}, {"time saved", Align::right}, {"floating point"}}, rows);
 }
 
 void add_checks(const OptimizeReport& r, Page& page) {

@@ -458,7 +458,7 @@ class Optimizing(ProgramTest):
         self.assertGreater(report["kernels"]["measured"] + report["kernels"]["known"], 0)
         self.assertEqual({"before": 3, "after": 1, "kept": 1, "merged": 0}, {**report["nodes"], "kept": 1})
         self.assertEqual({"rule", "where", "gain_nanoseconds"}, set(report["steps"][0]))
-        self.assertEqual({"rule", "matched", "improved", "applied", "numbers"}, set(report["rules"][0]))
+        self.assertEqual({"rule", "matched", "improved", "applied", "numbers", "equation"}, set(report["rules"][0]))
         self.assertEqual(len(report["steps"]), sum(count["applied"] for count in report["rules"]))
 
     def test_says_that_a_report_cannot_be_written(self):

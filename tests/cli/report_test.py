@@ -87,6 +87,9 @@ class ReportTest(ProgramTest):
         self.assertEqual([("copy:transpose", 1, 0), ("copy:transpose", 1, 0), ("pointwise/relu", 1, 1)], sorted(kernels))
         elements = elements_of(page)
         self.assertIn("Kernels, predicted", elements.text)
+        equations = [rule["equation"] for rule in report["rules"] if rule["applied"]]
+        self.assertTrue(equations and all(equations))
+        self.assertTrue(set(equations) <= set(elements.text), equations)
         self.assertIn("Operators of the main graph", elements.text)
         at = elements.text.index("Transpose")
         self.assertEqual(["Transpose", "2", "0", "-2"], [word for word in elements.text[at:] if word][:4])
@@ -98,6 +101,12 @@ class ReportTest(ProgramTest):
         elements_of(page)
         self.succeed("replay", self.both(transposes())[0] and "r.json", "in.onnx", "again.onnx", "--report", "replayed.html")
         self.assertIn("The model of the trace", elements_of((self.folder / "replayed.html").read_text()).text)
+
+    def test_seeds_of_the_fuzzer_are_reports(self):
+        seeds = sorted((pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "seeds" / "report").glob("*.json"))
+        self.assertTrue(seeds)
+        for seed in seeds:
+            self.succeed("report", str(seed))
 
     def test_operators_of_other_domains_have_their_domain(self):
         nodes = [helper.make_node("Foo", ["x"], ["a"], domain="com.example"), helper.make_node("Relu", ["a"], ["y"])]

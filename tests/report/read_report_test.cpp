@@ -20,7 +20,7 @@ OptimizeReport full() {
   r.search.expanded = 7;
   r.search.stop_reason = StopReason::search_memory;
   r.search.steps = {{"first", "node 'a<b>' (Relu)", Nanoseconds(-100)}, {"second", "node 'c' (Add)", Nanoseconds(600)}};
-  r.search.rules = {{"first", 5, 4, 1, FloatClass::exact, {}},
+  r.search.rules = {{"first", 5, 4, 1, FloatClass::exact, {}, "f(g(x)) = x"},
                     {"second", 6, 3, 1, FloatClass::rounding, {"re-associates", "rounds twice"}},
                     {"merge-equal-nodes", 2, 2, 1}};
   r.search.gap = GapReport{"", Nanoseconds(1400), 5, 1, Nanoseconds(30), 40, Nanoseconds(20)};
@@ -137,7 +137,7 @@ TEST(ReportPage, SaysWhatTheReportSays) {
         "<b>7.2 %</b>",
         "<td>Conv</td><td class=\"right\">20</td><td class=\"right\">12</td><td class=\"right\">-8</td>",
         "<td>com.microsoft.Gelu</td><td class=\"right\">0</td><td class=\"right\">1</td><td class=\"right\">+1</td>",
-        "<td>first</td><td>node 'a&lt;b&gt;' (Relu)</td><td class=\"right\">-100 ns</td><td>exact</td>",
+        "<td>first</td><td>f(g(x)) = x</td><td>node 'a&lt;b&gt;' (Relu)</td><td class=\"right\">-100 ns</td><td>exact</td>",
         "rounding: re-associates, rounds twice",
         "<td class=\"right\">100 of 200</td>",
         "element 3 differs",
