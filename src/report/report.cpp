@@ -198,6 +198,16 @@ std::string rule_table(const SearchReport& search, bool has_gains) {
   return text;
 }
 
+// The operators whose number changed.
+std::string operator_table(const std::vector<OperatorChange>& operators) {
+  std::string rows;
+  for (const OperatorChange& change : operators) {
+    if (change.before != change.after)
+      rows += fmt::format("{:<44} {:>8} {:>12}\n", onnx_io::printable(change.op), change.before, change.after);
+  }
+  return rows.empty() ? "" : fmt::format("{:<44} {:>8} {:>12}\n{}\n", "operator", "before", "after", rows);
+}
+
 // "29.8 s: search 5.0 s, kernels 16.5 s, checks 2.2 s, runs 4.1 s"; the rest is reading and writing.
 std::string time_line(const OptimizeReport& report) {
   std::string text = fmt::format("{:.1f} s", report.time.count());
@@ -240,6 +250,7 @@ std::string OptimizeReport::to_text() const {
     describe(kernels, line);
   }
   if (!search.steps.empty()) text += rule_table(search, !replayed);
+  if (const std::string table = operator_table(operators); !table.empty()) text += (search.steps.empty() ? "\n" : "") + table;
   describe(regions, line);
   describe(gate, line);
   describe(bodies, line);

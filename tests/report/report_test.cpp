@@ -147,6 +147,18 @@ TEST(Report, SaysWhatCouldNotBeTimedAndHowMuchMemoryItTook) {
       << gpu.to_text();
 }
 
+TEST(Report, ListsOperatorsWhoseNumberChanged) {
+  OptimizeReport changed = report();
+  changed.operators = {{"Add", 4, 4}, {"Conv", 20, 12}, {"com.microsoft.Gelu\n", 0, 1}};
+  const std::string table =
+      "\noperator                                       before        after\n"
+      "Conv                                               20           12\n"
+      "com.microsoft.Gelu\\n                                0            1\n\n";
+  EXPECT_NE(changed.to_text().find(table), std::string::npos) << changed.to_text();
+  changed.operators = {{"Add", 4, 4}};
+  EXPECT_EQ(changed.to_text().find("operator "), std::string::npos);
+}
+
 TEST(Report, SaysHowManyKernelsAProfileHeldAndHowManyWereModelled) {
   OptimizeReport elsewhere = report();
   elsewhere.kernels = {.recorded = 120, .modelled = 34};
