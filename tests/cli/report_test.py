@@ -129,8 +129,7 @@ class ReportTest(ProgramTest):
 
     def test_a_browser_shows_it_without_scrolling_sideways(self):
         browser = shutil.which("chromium")
-        if not browser:
-            self.skipTest("chromium was not found")
+        self.assertIsNotNone(browser, "chromium was not found; scripts/deps tests installs it")
         name = "very/long/" + "module." * 30 + "relu"
         nodes = [helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0], name=name), helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
                  helper.make_node("Relu", ["b"], ["y"])]
