@@ -1,15 +1,12 @@
 #include <xflow/optimize.h>
 #include <xflow/trace.h>
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <system_error>
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/optimize_call.h"
+#include "src/cli/read_text.h"
 
 namespace xflow::cli {
 namespace {
@@ -22,9 +19,7 @@ struct ReplayArguments {
 };
 
 Result<Trace> read_trace(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return fail(ErrorCode::unreadable, "cannot be read: " + std::generic_category().message(errno), path);
+  XFLOW_TRY(const std::string text, read_text(path));
   auto trace = parse_trace(text);
   if (!trace) return fail(ErrorCode::unreadable, trace.error().message, path);
   return trace;

@@ -1,13 +1,10 @@
 #include "xflow/report.h"
 
-#include <cerrno>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <system_error>
 
 #include "src/cli/command.h"
 #include "src/cli/option_names.h"
+#include "src/cli/read_text.h"
 
 namespace xflow::cli {
 namespace {
@@ -18,9 +15,7 @@ struct ReportArguments {
 };
 
 Result<OptimizeReport> read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!file) return fail(ErrorCode::unreadable, "cannot be read: " + std::generic_category().message(errno), path);
+  XFLOW_TRY(const std::string text, read_text(path));
   auto parsed = parse_report(text);
   if (!parsed) return fail(ErrorCode::unreadable, parsed.error().message, path);
   return parsed;

@@ -39,8 +39,8 @@ Nanoseconds time_of_result(const OptimizeReport& r) { return r.improved ? r.pred
 
 std::string title_of(const OptimizeReport& r) {
   std::string text = result_text(r);
-  const bool only_name = r.improved || r.replayed;
-  if (only_name && r.predicted.before > Nanoseconds(0))
+  const bool is_another = r.improved || r.replayed;
+  if (is_another && r.predicted.before > Nanoseconds(0))
     text += fmt::format(": {:.3f} of the predicted time", r.predicted.after / r.predicted.before);
   text.front() = static_cast<char>(text.front() - 'a' + 'A');
   return text;
@@ -182,7 +182,7 @@ void add_left_alone(const OptimizeReport& r, Page& page) {
   page.terms(terms);
 }
 
-// Rules that matched and are not in the result.
+// All rules that matched, also those that are not in the result.
 void add_rules(const OptimizeReport& r, Page& page) {
   Rows rows;
   for (const RuleCount& count : r.search.rules)

@@ -99,7 +99,8 @@ class ReportTest(ProgramTest):
         self.assertTrue(page.startswith("<!DOCTYPE html>\n"))
         self.assertTrue(page.endswith("</html>\n"))
         elements_of(page)
-        self.succeed("replay", self.both(transposes())[0] and "r.json", "in.onnx", "again.onnx", "--report", "replayed.html")
+        self.both(transposes())
+        self.succeed("replay", "r.json", "in.onnx", "again.onnx", "--report", "replayed.html")
         self.assertIn("The model of the trace", elements_of((self.folder / "replayed.html").read_text()).text)
 
     def test_seeds_of_the_fuzzer_are_reports(self):
@@ -117,8 +118,11 @@ class ReportTest(ProgramTest):
         self.assertIn("com.example.Foo", elements_of(page).text)
 
     def test_page_loads_nothing_and_escapes_names(self):
-        nodes = [helper.make_node("Relu", ["x"], ["a"], name='<script src="evil.js">&'), helper.make_node("Relu", ["a"], ["y"], name="b")]
-        _, _, page = self.both(model_of(nodes, [float_info("x", [4, 4])], [float_info("y", [4, 4])]))
+        model = transposes()
+        for number, one in enumerate(model.graph.node):
+            one.name = f'<script src="evil.js">&{number}'
+        _, _, page = self.both(model)
+        self.assertIn("node '&lt;script src=&quot;evil.js&quot;&gt;&amp;", page)
         elements = elements_of(page)
         self.assertEqual(set(), {tag for tag, _ in elements.seen} - {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "span",
                                                                      "b", "i", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"})
@@ -151,6 +155,11 @@ class ReportTest(ProgramTest):
                 self.assertEqual(page.count("<tr>"), int(said[3]))
                 colours.add(said[4])
         self.assertEqual({"rgb(255, 255, 255)", "rgb(15, 20, 26)"}, colours)
+
+    def test_page_goes_to_standard_output(self):
+        _, text, page = self.both(transposes())
+        run = self.run_program("report", "r.json", "--html", "-")
+        self.assertEqual((0, page, text), (run.returncode, run.stdout, run.stderr))
 
     def test_schema_refuses_what_it_should(self):
         report, _, _ = self.both(transposes())

@@ -214,18 +214,29 @@ TEST(StepSimulator, MovesEqualFullSimulationsToTheLastBit) { expect_equal_moves(
 
 TEST(StepSimulator, MovesUnderALimitDecideAsFullSimulationsDo) { expect_equal_moves(3, true); }
 
+// Nodes of a second each in a row; each sends so many bytes to the next.
+Workload chain_of(std::uint32_t nodes, double bytes) {
+  Workload workload;
+  for (std::uint32_t k = 0; k < nodes; ++k) {
+    workload.nodes.push_back(node_of(1));
+    workload.tensors.push_back({k, bytes, {}});
+    if (k + 1 < nodes) workload.tensors.back().readers = {k + 1};
+  }
+  return workload;
+}
+
+// The first half of the nodes on a, the others on b.
+std::vector<std::uint32_t> halves(std::uint32_t nodes) {
+  std::vector<std::uint32_t> devices(nodes, 0);
+  std::fill(devices.begin() + nodes / 2, devices.end(), 1);
+  return devices;
+}
+
 TEST(StepSimulator, StopsEarlyWhereAPathIsTooLong) {
   // A chain of 1000 nodes on a and b: no device has work for more than 500 s.
-  Workload workload;
-  std::vector<std::uint32_t> devices;
-  for (std::uint32_t k = 0; k < 1000; ++k) {
-    workload.nodes.push_back(node_of(1));
-    workload.tensors.push_back({k, 0, {}});
-    if (k < 999) workload.tensors.back().readers = {k + 1};
-    devices.push_back(k / 500);
-  }
+  const Workload workload = chain_of(1000, 0);
   const DeviceCluster cluster = small_cluster();
-  StepSimulator simulator(workload, cluster, devices);
+  StepSimulator simulator(workload, cluster, halves(1000));
   EXPECT_EQ(simulator.step(), 1001);
   EXPECT_EQ(simulator.simulated(), 1001U);
   EXPECT_EQ(simulator.move(0, 2, 1001), std::nullopt);
@@ -234,14 +245,9 @@ TEST(StepSimulator, StopsEarlyWhereAPathIsTooLong) {
 
 TEST(StepSimulator, StopsEarlyWhereADeviceHasTooMuchWork) {
   // 500 nodes on a, and as many on b, that do not need each other.
-  Workload workload;
-  std::vector<std::uint32_t> devices;
-  for (std::uint32_t k = 0; k < 1000; ++k) {
-    workload.nodes.push_back(node_of(1));
-    devices.push_back(k / 500);
-  }
+  const Workload workload{std::vector<WorkloadNode>(1000, node_of(1)), {}};
   const DeviceCluster cluster = small_cluster();
-  StepSimulator simulator(workload, cluster, devices);
+  StepSimulator simulator(workload, cluster, halves(1000));
   EXPECT_EQ(simulator.step(), 500);
   EXPECT_EQ(simulator.simulated(), 1000U);
   EXPECT_EQ(simulator.move(500, 0, 500), std::nullopt);
@@ -251,12 +257,7 @@ TEST(StepSimulator, StopsEarlyWhereADeviceHasTooMuchWork) {
 
 TEST(StepSimulator, StopsEarlyWhereTheLimitIsOutOfReach) {
   // A chain of 1000 nodes on a; its first node moves to c.
-  Workload workload;
-  for (std::uint32_t k = 0; k < 1000; ++k) {
-    workload.nodes.push_back(node_of(1));
-    workload.tensors.push_back({k, 1, {}});
-    if (k < 999) workload.tensors.back().readers = {k + 1};
-  }
+  const Workload workload = chain_of(1000, 1);
   const DeviceCluster cluster = small_cluster();
   StepSimulator simulator(workload, cluster, std::vector<std::uint32_t>(1000, 0));
   EXPECT_EQ(simulator.simulated(), 1000U);
