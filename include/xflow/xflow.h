@@ -23,4 +23,5 @@
 #include <xflow/time.h>
 #include <xflow/trace.h>
 #include <xflow/verify.h>
+#include <xflow/verify_models.h>
 #include <xflow/version.h>

@@ -13,6 +13,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/cli/verify_models.h"
 
 namespace xflow::cli {
 namespace {
@@ -29,6 +30,8 @@ struct VerifyArguments {
   std::string timeout;
   std::string replay;
   VerifyOptions options;
+  std::vector<std::string> shapes;  // of two models
+  VerifyModelsOptions of_models;
 };
 
 // The text after the time in a rule's line: needed guards, counterexample or open case.
@@ -160,12 +163,25 @@ ExitCode infer_one(const VerifyArguments& a, const RuleSet& rule) {
   return inferred->proved ? ExitCode::done : ExitCode::negative;
 }
 
+ExitCode run_two_models(VerifyArguments& a) {
+  if (a.explain || a.infer || a.no_records || !a.replay.empty())
+    return report({ErrorCode::invalid_argument, "--explain, --infer-guards, --replay and --no-records are for rules, not for models", {}});
+  for (const std::string& text : a.shapes) {
+    auto shape = parse_input_shape(text);
+    if (!shape) return report(shape.error());
+    a.of_models.shapes.push_back(*std::move(shape));
+  }
+  if (a.options.max_time) a.of_models.time_limit = *a.options.max_time;
+  return verify_two_models(a.rules[0], a.rules[1], a.of_models, a.json);
+}
+
 ExitCode run(VerifyArguments& a) {
   if (!a.timeout.empty()) {
     a.options.max_time = read_duration(a.timeout);
     if (!a.options.max_time || *a.options.max_time == Seconds(0))
       return report({ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", a.timeout), {}});
   }
+  if (are_two_models(a.rules)) return run_two_models(a);
   const char* of_one = !a.replay.empty() ? "--replay" : a.explain ? "--explain" : a.infer ? "--infer-guards" : nullptr;
   const bool ignores_records = a.no_records || of_one != nullptr;
   const auto selected = select_rules(a.rules, ignores_records ? RuleSet::Records::ignored : RuleSet::Records::read);
@@ -182,10 +198,11 @@ ExitCode run(VerifyArguments& a) {
 
 void add_verify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<VerifyArguments>();
-  sub.add_option("RULES", a->rules, "files or folders of rules, or names of rules (else shipped ones)")->required();
+  sub.add_option("RULES", a->rules, "files or folders of rules, or names of rules (else shipped ones); or two models A.onnx B.onnx")
+      ->required();
   sub.add_option("--jobs", a->options.jobs, "number of rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   sub.add_flag("--no-records", a->no_records, "decide all rules again instead of reading NAME.proofs");
-  sub.add_option("--timeout", a->timeout, "time limit of a rule: 5s, 500ms, 2m");
+  sub.add_option("--timeout", a->timeout, "time limit of a rule, or of two models (default 60s): 5s, 500ms, 2m");
   sub.add_flag("--json", a->json, "print JSON with all details");
   CLI::Option* explain = sub.add_flag("--explain", a->explain, "say what both sides of one rule compute and why they are equal");
   CLI::Option* infer = sub.add_flag("--infer-guards", a->infer, "find the weakest guards under which one rule is proved");
@@ -193,10 +210,15 @@ void add_verify(CLI::App& sub, Command& command) {
   sub.add_option("--replay", a->replay, "evaluate a counterexample of one rule, given as text or in a file")
       ->excludes(explain)
       ->excludes(infer);
+  sub.add_option("--shape", a->shapes, "sizes of a dynamic input of the run: x:1,3,48,192 (repeat for each)")->take_all();
+  add_seed(sub, a->of_models.seed, "seed of the inputs of the run");
+  add_allow_external(sub, a->of_models.allow_external);
   group(sub, "Decisions", {"--no-records", "--timeout", "--jobs", "--json"});
   group(sub, "One rule", {"--explain", "--infer-guards", "--replay"});
+  group(sub, "Two models", {"--shape", "--seed", "--allow-external"});
   sub.footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",
-                       "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules"}));
+                       "xflow verify --explain my-rule my.rules", "xflow verify --replay 'x = 0; z = 1' my-rule my.rules",
+                       "xflow verify model.onnx faster.onnx"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

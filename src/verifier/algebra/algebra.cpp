@@ -152,6 +152,7 @@ void Algebra::multiply_factor(NormalTerm& term, const FactorPtr& factor, int pow
 }
 
 NormalTerm Algebra::multiply(const NormalTerm& a, const NormalTerm& b) {
+  if (deadline_.is_over()) throw Stop{true, "the time limit was reached"};
   NormalTerm result = a;
   const bool apart = has_binders(a) && has_binders(b) && !broken(Fault::algebra_factors_share_binders);
   const NormalTerm other = apart ? refresh(symbols_, b) : b;

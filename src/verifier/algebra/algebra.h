@@ -11,6 +11,7 @@
 #include "src/rules/instance.h"
 #include "src/verifier/algebra/known_signs.h"
 #include "src/verifier/algebra/normal.h"
+#include "src/verifier/deadline.h"
 
 namespace xflow::verifier {
 
@@ -19,6 +20,8 @@ class Algebra {
   Algebra(ir::Symbols& symbols, const std::vector<rules::ValueFact>& facts);
 
   ir::Symbols& symbols() { return symbols_; }
+  // Products throw Stop when the deadline is over: those of large expressions take most of the time.
+  void set_deadline(Deadline deadline) { deadline_ = std::move(deadline); }
 
   // Sets the known signs of values at some elements; nullptr: none. They are used only while an `Under`
   // exists.
@@ -138,6 +141,7 @@ class Algebra {
   const KnownSigns* signs_ = nullptr;
   const Condition* context_ = nullptr;
   KnownBooleans booleans_;
+  Deadline deadline_ = {};
 };
 
 // The value of a constant expression; nullopt for any other expression.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include "src/verifier/algebra/ranges.h"
 #include "src/verifier/faults.h"
@@ -92,15 +93,38 @@ void split_digits(const Symbols& symbols, const std::vector<SymbolId>& unknown, 
   }
 }
 
+// The unknowns that a polynomial mentions directly, in the order of the unknowns.
+class Unknowns {
+ public:
+  explicit Unknowns(const std::vector<SymbolId>& unknown) : unknown_(unknown) {
+    for (std::size_t k = 0; k < unknown.size(); ++k) number_.emplace(unknown[k], k);
+  }
+  std::vector<SymbolId> in(const Poly& p) const {
+    std::vector<std::size_t> numbers;
+    for (const SymbolId s : p.symbols())
+      if (const auto found = number_.find(s); found != number_.end()) numbers.push_back(found->second);
+    std::sort(numbers.begin(), numbers.end());
+    std::vector<SymbolId> result;
+    result.reserve(numbers.size());
+    for (const std::size_t k : numbers) result.push_back(unknown_[k]);
+    return result;
+  }
+
+ private:
+  const std::vector<SymbolId>& unknown_;
+  std::unordered_map<SymbolId, std::size_t> number_;
+};
+
 Symbols::Substitution eliminate(Symbols& symbols, std::vector<Poly> open, const std::vector<SymbolId>& unknown, bool digits) {
   Symbols::Substitution solution;
+  const Unknowns unknowns(unknown);
   for (bool progress = true; progress;) {
     progress = false;
     for (Poly& p : open) p = primitive(symbols, p);
     if (digits && !broken(Fault::alignment_without_digits)) split_digits(symbols, unknown, open);
     for (Poly& p : open) p = primitive(symbols, p);
     for (std::size_t k = 0; k < open.size() && !progress; ++k) {
-      for (const SymbolId u : unknown) {
+      for (const SymbolId u : unknowns.in(open[k])) {
         const auto linear = open[k].linear_in(u);
         if (!linear || !linear->first.is_constant()) continue;
         const std::int64_t c = *linear->first.constant();

@@ -24,6 +24,7 @@ class Proof::Engine {
     scalar.set_matcher(matcher);
     for (const Atom& a : solved.facts) solver.assume(a);
     normalizer.set_deadline(options.deadline);
+    algebra.set_deadline(options.deadline);
     for (const rules::ValueFact& f : instance.value_facts) {
       if (f.kind != rules::ValueFact::Kind::in_range) continue;
       ir::Symbols& symbols = instance.arena->symbols();

@@ -1,0 +1,207 @@
+#include "src/equivalence/prove_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "src/equivalence/same_nodes.h"
+#include "src/equivalence/sweep.h"
+#include "src/equivalence/two_models.h"
+#include "src/eval/compare.h"
+#include "src/search/rule_rewriter.h"
+#include "src/search/simplify.h"
+#include "xflow/optimize.h"
+
+namespace xflow::equivalence {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Rebuilds a graph with its constant expressions computed.
+class Folding final : public Rebuild {
+ public:
+  Folding(ir::Arena& arena, Constants& constants) : Rebuild(arena), constants_(constants) {}
+
+ protected:
+  Result<ir::ValueId> constant(ir::ValueId value) override { return constants_.folded(value); }
+
+ private:
+  Constants& constants_;
+};
+
+class Prover {
+ public:
+  Prover(const VerifyModelsOptions& options, api::Session& session) : options_(options), session_(session) {}
+
+  Result<ModelProof> run(const std::string& a, const std::string& b) {
+    auto proof = decide(a, b);
+    if (options_.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+    // Reading or lifting was stopped.
+    if (!proof && proof.error().code == ErrorCode::limit && is_over()) {
+      proof = ModelProof();
+      proof->verdict = Verdict::timeout;
+    }
+    if (proof) proof->time = Clock::now() - start_;
+    return proof;
+  }
+
+ private:
+  bool is_over() const { return options_.cancel.is_finishing() || Clock::now() - start_ >= options_.time_limit; }
+
+  Result<ModelProof> decide(const std::string& a, const std::string& b) {
+    XFLOW_TRY(models_, TwoModels::open(a, b, options_, [this] { return is_over(); }));
+    if (Acceptance same = models_->same_interface(); !same) {
+      proof_.verdict = Verdict::refuted;
+      proof_.difference = std::move(same.reason);
+      return std::move(proof_);
+    }
+    XFLOW_CHECK(models_->join());
+    XFLOW_CHECK(clean_up());
+    auto run = models_->run(options_);
+    if (!run && run.error().code == ErrorCode::invalid_argument) return fail(run.error());
+    if (run) run_ = *std::move(run);
+    proof_.inputs = run_.label;
+    run_.options.stop = [this] { return is_over(); };
+    constants_.emplace(models_->arena(), run_.options);
+    Folding folding(models_->arena(), *constants_);
+    XFLOW_TRY(models_->a().graph, folding.run(models_->a().graph));
+    models_->a().names = folding.renamed(models_->a().names);
+    values_.emplace(models_->arena(), run_.inputs, run_.options);
+    draw();
+    XFLOW_CHECK(sweep());
+    conclude();
+    return std::move(proof_);
+  }
+
+  Result<void> clean_up() {
+    const auto stop = [this] { return is_over(); };
+    const double seconds = (options_.time_limit - (Clock::now() - start_)).count();
+    XFLOW_TRY(rules::VerifiedRules rules, session_.rules(OptimizeOptions(), seconds, stop));
+    for (OneModel* model : {&models_->a(), &models_->b()}) {
+      search::RuleRewriter rewriter(rules, rules::MatchOptions{false, false});
+      search::SimplifyOptions how;
+      how.stop = stop;
+      how.max_growth = 1;
+      search::Finalist cleaned = search::simplify(models_->arena(), model->graph, rewriter, how);
+      model->graph = std::move(cleaned.graph);
+      NameMap names;
+      for (const auto& [value, name] : model->names) {
+        const auto now = cleaned.correspondence.find(value);
+        const auto [at, added] = names.emplace(now == cleaned.correspondence.end() ? value : now->second, name);
+        if (!added) at->second = std::min(at->second, name);
+      }
+      model->names = std::move(names);
+    }
+    return {};
+  }
+
+  void draw() {
+    for (const ir::NodeId id : ir::topological_order(models_->arena(), models_->a().graph)) {
+      const ir::Node& node = models_->arena().node(id);
+      if (node.kind != ir::NodeKind::opaque) continue;
+      values_->draw(id, options_.seed + node.serial);
+      has_opaque_ = true;
+    }
+  }
+
+  Result<void> sweep() {
+    const SameNodes same(models_->a().document, models_->b().document, models_->first_of_b());
+    SweepOptions how;
+    how.part_seconds = options_.part_time_limit.count();
+    how.deadline = verifier::Deadline(
+        verifier::Deadline::Moment::max(), [this] { return is_over(); }, true);
+    Sweep sweep(models_->arena(), models_->a().graph, *constants_, *values_, same, how);
+    const ir::Graph of_b = models_->b().graph;
+    XFLOW_TRY(models_->b().graph, sweep.run(of_b));
+    report(sweep, of_b);
+    return {};
+  }
+
+  void report(const Sweep& sweep, const ir::Graph& of_b) {
+    const Names names_a(models_->arena(), models_->a().graph, models_->a().names);
+    const Names names_b(models_->arena(), of_b, models_->b().names);
+    for (const SweptPart& part : sweep.parts()) {
+      const PartDecision& decision = part.decision;
+      proof_.parts.push_back({names_a.of(part.a), names_b.of(part.b), decision.operations_a, decision.operations_b, decision.verdict,
+                              decision.open, Seconds(part.seconds)});
+    }
+    for (const SweptConstant& constant : sweep.constants()) {
+      const Rounding& rounding = constant.rounding;
+      proof_.constants.push_back(
+          {names_a.of(constant.a), names_b.of(constant.b), rounding.difference, rounding.allowed, rounding.magnitude});
+    }
+    std::map<std::string, std::size_t> assumed;
+    for (const std::uint32_t serial : sweep.assumed()) {
+      const onnx_io::Node& node = models_->a().document.node(onnx_io::NodeId{serial});
+      if (!onnx_io::is_default_domain(node.domain)) ++assumed[fmt::format("{}.{}", node.domain, node.op_type)];
+    }
+    for (const auto& [name, count] : assumed) proof_.assumed.push_back(fmt::format("{} x {}", count, name));
+  }
+
+  void conclude() {
+    const std::vector<ir::ValueId>& a = models_->a().graph.outputs;
+    const std::vector<ir::ValueId>& b = models_->b().graph.outputs;
+    std::vector<std::size_t> open;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      ModelProof::Output& output = proof_.outputs.emplace_back();
+      output.name = models_->a().lifted.output_names[k];
+      output.verdict = a[k] == b[k] ? Verdict::proved : is_over() ? Verdict::timeout : Verdict::unknown;
+      if (a[k] != b[k]) open.push_back(k);
+    }
+    if (!open.empty()) refute(open);
+    const auto any = [&](Verdict verdict) {
+      return std::ranges::any_of(proof_.outputs, [&](const ModelProof::Output& output) { return output.verdict == verdict; });
+    };
+    proof_.verdict = Verdict::proved;
+    for (const Verdict verdict : {Verdict::refuted, Verdict::timeout, Verdict::unknown})
+      if (proof_.verdict == Verdict::proved && any(verdict)) proof_.verdict = verdict;
+  }
+
+  // Runs both models, if they can be run, and compares the open outputs.
+  void refute(const std::vector<std::size_t>& open) {
+    if (has_opaque_ || proof_.inputs.empty()) return;
+    std::vector<ir::ValueId> outputs;
+    for (const std::size_t k : open) outputs.push_back(models_->a().graph.outputs[k]);
+    eval::Options in_float = run_.options;
+    in_float.number = eval::Number::float32;
+    const auto own = eval::evaluate(models_->arena(), ir::Graph{outputs}, run_.inputs, in_float);
+    if (!own) return;
+    for (std::size_t j = 0; j < open.size(); ++j) {
+      const eval::Tensor* of_a = values_->at(models_->a().graph.outputs[open[j]]);
+      const eval::Tensor* of_b = values_->at(models_->b().graph.outputs[open[j]]);
+      if (of_a == nullptr || of_b == nullptr) continue;
+      ModelProof::Output& output = proof_.outputs[open[j]];
+      const eval::Comparison comparison = eval::compare(*of_a, (*own)[j], *of_b);
+      output.error = comparison.error;
+      output.allowed = comparison.allowed;
+      if (comparison.agrees) continue;
+      output.verdict = Verdict::refuted;
+      if (proof_.difference.empty())
+        proof_.difference = fmt::format("output '{}' is {} for {}", output.name, comparison.reason, proof_.inputs);
+    }
+  }
+
+  const VerifyModelsOptions& options_;
+  api::Session& session_;
+  Clock::time_point start_ = Clock::now();
+  ModelProof proof_;
+  std::unique_ptr<TwoModels> models_;
+  ModelRun run_;
+  std::optional<Constants> constants_;
+  std::optional<Values> values_;
+  bool has_opaque_ = false;
+};
+
+}  // namespace
+
+Result<ModelProof> prove_models(const std::string& a, const std::string& b, const VerifyModelsOptions& options, api::Session& session) {
+  if (!(options.time_limit > Seconds(0))) return fail(ErrorCode::invalid_argument, "time_limit must be positive");
+  if (!(options.part_time_limit > Seconds(0))) return fail(ErrorCode::invalid_argument, "part_time_limit must be positive");
+  return Prover(options, session).run(a, b);
+}
+
+}  // namespace xflow::equivalence

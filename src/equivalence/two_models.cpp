@@ -1,0 +1,169 @@
+#include "src/equivalence/two_models.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/onnx/lift/lift_operator.h"
+
+namespace xflow::equivalence {
+namespace {
+
+using onnx_io::GraphId;
+
+// Moves B's inputs and opaque nodes to where A's are.
+class Joining final : public Rebuild {
+ public:
+  Joining(ir::Arena& arena, std::uint32_t first) : Rebuild(arena), first_(first) {}
+
+ protected:
+  Result<ir::NodeId> opaque(ir::NodeId id, std::vector<ir::ValueId> operands) override {
+    const ir::Node& node = arena().node(id);
+    std::vector<ir::TensorType> types;
+    for (const ir::TensorType& type : node.outputs) types.push_back(with_sizes(type));
+    const std::uint32_t serial = node.serial == onnx_io::kLeafSerial ? node.serial : node.serial + first_;
+    return arena().opaque(serial, std::move(operands), std::move(types));
+  }
+
+ private:
+  std::uint32_t first_;
+};
+
+std::optional<std::size_t> index_of(const onnx_io::LiftedModel& model, std::string_view input) {
+  const auto found = std::ranges::find(model.input_names, input);
+  return found == model.input_names.end() ? std::nullopt : std::optional(static_cast<std::size_t>(found - model.input_names.begin()));
+}
+
+std::string in_order(const std::vector<std::string_view>& a, const std::vector<std::string_view>& b, std::string_view kind) {
+  if (a.size() != b.size()) return fmt::format("A has {} {}{}, B has {}", a.size(), kind, a.size() == 1 ? "" : "s", b.size());
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (a[k] != b[k]) return fmt::format("{} {} is '{}' in A and '{}' in B", kind, k, a[k], b[k]);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OneModel>> TwoModels::lift(const std::string& path, const VerifyModelsOptions& options) {
+  XFLOW_TRY(onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
+  auto model = std::unique_ptr<OneModel>(new OneModel{std::move(document), {}, {}, {}});
+  onnx_io::LiftOptions how;
+  how.infer = true;
+  how.stop = stop_;
+  XFLOW_TRY(model->lifted, onnx_io::lift(model->document, arena_, how));
+  const auto& outputs = model->lifted.graph.outputs;
+  model->graph.outputs.assign(outputs.begin(), outputs.begin() + static_cast<std::ptrdiff_t>(model->lifted.output_count));
+  model->names = model->lifted.names;
+  return model;
+}
+
+Result<std::unique_ptr<TwoModels>> TwoModels::open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
+                                                   std::function<bool()> stop) {
+  std::unique_ptr<TwoModels> models(new TwoModels(std::move(stop)));
+  XFLOW_TRY(models->a_, models->lift(a, options));
+  XFLOW_TRY(models->b_, models->lift(b, options));
+  return models;
+}
+
+Result<std::optional<ir::Constant>> TwoModels::default_of(const OneModel& model, std::string_view input) {
+  const onnx_io::Definition* definition = model.document.find(GraphId{0}, input);
+  if (definition == nullptr || !definition->initializer) return std::optional<ir::Constant>();
+  XFLOW_TRY(ir::Constant constant, model.document.constant(model.document.main().initializers[*definition->initializer].tensor));
+  return std::optional(std::move(constant));
+}
+
+std::vector<std::string_view> TwoModels::required(const OneModel& model) {
+  std::vector<std::string_view> names;
+  for (const std::string_view name : model.lifted.input_names) {
+    const onnx_io::Definition* definition = model.document.find(GraphId{0}, name);
+    if (definition == nullptr || (!definition->initializer && !definition->sparse_initializer)) names.push_back(name);
+  }
+  return names;
+}
+
+std::string TwoModels::input_difference(std::string_view name) const {
+  const ir::TensorType& a = arena_.type(a_->lifted.inputs[*index_of(a_->lifted, name)]);
+  const ir::TensorType& b = arena_.type(b_->lifted.inputs[*index_of(b_->lifted, name)]);
+  const auto differ = [&] {
+    return fmt::format("input '{}' is {} in A and {} in B", name, ir::to_string(arena_.symbols(), a), ir::to_string(arena_.symbols(), b));
+  };
+  if (a.data_type != b.data_type || a.ranked != b.ranked || a.rank() != b.rank()) return differ();
+  for (std::size_t k = 0; k < a.rank(); ++k)
+    if (b.shape[k].is_constant() && !(a.shape[k] == b.shape[k])) return differ();
+  return {};
+}
+
+Acceptance TwoModels::same_interface() const {
+  const std::vector<std::string_view> inputs = required(*a_);
+  if (std::string difference = in_order(inputs, required(*b_), "input"); !difference.empty()) return refused(std::move(difference));
+  for (const std::string_view name : inputs)
+    if (std::string difference = input_difference(name); !difference.empty()) return refused(std::move(difference));
+  const auto outputs = [](const OneModel& model) {
+    const auto& names = model.lifted.output_names;
+    return std::vector<std::string_view>(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(model.lifted.output_count));
+  };
+  if (std::string difference = in_order(outputs(*a_), outputs(*b_), "output"); !difference.empty()) return refused(std::move(difference));
+  for (std::size_t k = 0; k < a_->graph.outputs.size(); ++k) {
+    const ir::TensorType& a = arena_.type(a_->graph.outputs[k]);
+    const ir::TensorType& b = arena_.type(b_->graph.outputs[k]);
+    if (a.data_type != b.data_type || (a.ranked && b.ranked && a.rank() != b.rank()))
+      return refused(fmt::format("output '{}' is {} in A and {} in B", a_->lifted.output_names[k], ir::to_string(arena_.symbols(), a),
+                                 ir::to_string(arena_.symbols(), b)));
+  }
+  return accepted();
+}
+
+Result<void> TwoModels::join() {
+  Joining of_a(arena_, 0);
+  Joining of_b(arena_, first_of_b());
+  bool has_defaults = false;
+  const auto keep_default = [&](const OneModel& model, std::size_t k, Rebuild& rebuild) -> Result<void> {
+    XFLOW_TRY(std::optional<ir::Constant> constant, default_of(model, model.lifted.input_names[k]));
+    if (constant) rebuild.equate(model.lifted.inputs[k], arena_.constant(*std::move(constant)));
+    return {};
+  };
+  for (std::size_t k = 0; k < a_->lifted.inputs.size(); ++k) {
+    if (index_of(b_->lifted, a_->lifted.input_names[k])) continue;
+    XFLOW_CHECK(keep_default(*a_, k, of_a));
+    has_defaults = true;
+  }
+  for (std::size_t k = 0; k < b_->lifted.inputs.size(); ++k) {
+    const auto same = index_of(a_->lifted, b_->lifted.input_names[k]);
+    if (!same) {
+      XFLOW_CHECK(keep_default(*b_, k, of_b));
+    } else {
+      of_b.equate(b_->lifted.inputs[k], a_->lifted.inputs[*same]);
+    }
+  }
+  if (has_defaults) {
+    XFLOW_TRY(a_->graph, of_a.run(a_->graph));
+    a_->names = of_a.renamed(a_->names);
+  }
+  XFLOW_TRY(b_->graph, of_b.run(b_->graph));
+  b_->names = of_b.renamed(b_->names);
+  return {};
+}
+
+Result<ModelRun> TwoModels::run(const VerifyModelsOptions& options) {
+  std::vector<api::NamedInput> inputs;
+  for (std::size_t k = 0; k < a_->lifted.inputs.size(); ++k) {
+    api::NamedInput input{a_->lifted.input_names[k], a_->lifted.inputs[k]};
+    XFLOW_TRY(const std::optional<ir::Constant> constant, default_of(*a_, input.name));
+    if (constant) input.default_dims = constant->dims;
+    inputs.push_back(std::move(input));
+  }
+  if (!opaque_sizes_) opaque_sizes_.emplace(a_->document, a_->lifted, arena_, api::OpaqueSizes::Run(), stop_);
+  api::InnerSizes inner;
+  inner.infer = [this](const api::SizeMap& sizes) { return opaque_sizes_->at(sizes); };
+  inner.name_of = [](ir::ValueId) { return std::string(); };
+  XFLOW_TRY(const api::Sizes sizes, api::choose_fitting_sizes(arena_, a_->graph, inputs, options.shapes, inner));
+  ModelRun run;
+  XFLOW_TRY(const api::InputSet set, api::seeded_inputs(arena_, inputs, sizes, {options.seed, 2}));
+  run.label = set.label;
+  for (const api::NamedInput& input : inputs) run.inputs.emplace(input.value, set.tensors.at(std::string(input.name)));
+  run.options.symbols = sizes.values;
+  run.options.stop = stop_;
+  return run;
+}
+
+}  // namespace xflow::equivalence

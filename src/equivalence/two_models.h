@@ -1,0 +1,74 @@
+// Two models in one arena.
+#pragma once
+
+#include <xflow/error.h>
+#include <xflow/verify_models.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/equivalence/names.h"
+#include "src/equivalence/rebuild.h"
+#include "src/eval/evaluate.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+#include "src/support/acceptance.h"
+#include "src/validation/check_inputs.h"
+#include "src/validation/opaque_sizes.h"
+#include "src/validation/sizes.h"
+
+namespace xflow::equivalence {
+
+// One of the models: its outputs alone, without the values whose names must be kept.
+struct OneModel {
+  onnx_io::Document document;
+  onnx_io::LiftedModel lifted;
+  ir::Graph graph;
+  NameMap names;  // of the values of `graph`
+};
+
+// The inputs of a run, and the sizes that they leave open.
+struct ModelRun {
+  std::string label;
+  eval::Bindings inputs;
+  eval::Options options;
+};
+
+class TwoModels {
+ public:
+  // Opens and lifts both models. Errors: those of Document::open; limit if `stop` returns true.
+  static Result<std::unique_ptr<TwoModels>> open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
+                                                 std::function<bool()> stop);
+
+  // Whether the models have the same inputs and outputs; refused with the first difference.
+  Acceptance same_interface() const;
+  // Lets B read A's inputs. An input with a default that only one of the models has keeps it. Call it once,
+  // if the interfaces are the same. Errors: ill_typed for an operation of B that refuses A's types.
+  Result<void> join();
+  // Seeded inputs of A. Errors: those of sizes and values.
+  Result<ModelRun> run(const VerifyModelsOptions& options);
+
+  ir::Arena& arena() { return arena_; }
+  OneModel& a() { return *a_; }
+  OneModel& b() { return *b_; }
+  // The serial number of B's first opaque node after join().
+  std::uint32_t first_of_b() const { return static_cast<std::uint32_t>(a_->document.nodes().size()); }
+
+ private:
+  explicit TwoModels(std::function<bool()> stop) : stop_(std::move(stop)) {}
+  Result<std::unique_ptr<OneModel>> lift(const std::string& path, const VerifyModelsOptions& options);
+  // The default of an input; nothing if it has none.
+  static Result<std::optional<ir::Constant>> default_of(const OneModel& model, std::string_view input);
+  static std::vector<std::string_view> required(const OneModel& model);
+  std::string input_difference(std::string_view name) const;
+
+  std::function<bool()> stop_;
+  ir::Arena arena_;
+  std::unique_ptr<OneModel> a_;
+  std::unique_ptr<OneModel> b_;
+  std::optional<api::OpaqueSizes> opaque_sizes_;
+};
+
+}  // namespace xflow::equivalence
