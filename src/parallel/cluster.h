@@ -22,12 +22,22 @@ struct DeviceRates {
   friend bool operator==(const DeviceRates&, const DeviceRates&) = default;
 };
 
+// Where the times of kernels on a device come from.
+enum class TimeSource : std::uint8_t {
+  roofline,  // ClusterDevice::rates
+  profile,   // a profile of the device (docs/cost.md, *Profiles*)
+  cpu,       // kernels are timed on this machine
+};
+
 struct ClusterDevice {
   std::string name;  // unique in the cluster
   std::string kind;
   std::uint32_t host = 0;
   double memory = 0;  // bytes
-  DeviceRates rates;
+  DeviceRates rates;  // of a roofline
+  TimeSource source = TimeSource::roofline;
+  std::string profile = {};  // file of a profile, as in the document
+  int threads = 1;           // of one kernel on this CPU
   friend bool operator==(const ClusterDevice&, const ClusterDevice&) = default;
 };
 

@@ -3,9 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -65,6 +67,21 @@ class JsonFields {
     return value;
   }
 
+  // A text that is not empty.
+  Result<std::string> text(const char* name) const {
+    XFLOW_TRY(const Json* value, find(name));
+    if (!value->is_string() || value->get_ref<const std::string&>().empty())
+      return fault(fmt::format("'{}' is not a text, or empty", name));
+    return value->get<std::string>();
+  }
+  // Whether the object has no other fields than these.
+  Result<void> only(std::span<const std::string_view> known) const {
+    for (const auto& [name, value] : object_.items()) {
+      if (std::find(known.begin(), known.end(), name) == known.end()) return fault(fmt::format("unknown field '{}'", name));
+    }
+    return {};
+  }
+
   Unexpected fault(const std::string& text) const { return fail(ErrorCode::unreadable, owner_ + text, where_); }
 
  private:
@@ -73,8 +90,10 @@ class JsonFields {
   static constexpr std::size_t kMostText = 40;
 
   static std::string text_of(const Json& value) {
-    const std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
-    return text.size() <= kMostText ? text : text.substr(0, kMostText) + "...";
+    std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
+    if (text.size() <= kMostText) return text;
+    text.resize(kMostText);
+    return text.append("...");
   }
 
   const Json& object_;

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <array>
 #include <set>
-#include <span>
 
 #include "src/parallel/cluster.h"
 #include "src/parallel/json_fields.h"
@@ -10,19 +9,7 @@
 namespace xflow::parallel {
 namespace {
 
-Result<void> check_fields(const Json& object, std::span<const std::string_view> known, const JsonFields& fields) {
-  for (const auto& [name, value] : object.items()) {
-    if (std::find(known.begin(), known.end(), name) == known.end()) return fields.fault(fmt::format("unknown field '{}'", name));
-  }
-  return {};
-}
-
-Result<std::string> read_name(const JsonFields& fields, const char* name) {
-  XFLOW_TRY(const Json* value, fields.find(name));
-  if (!value->is_string() || value->get_ref<const std::string&>().empty())
-    return fields.fault(fmt::format("'{}' is not a text, or empty", name));
-  return value->get<std::string>();
-}
+constexpr int kMostThreads = 1024;
 
 // A number above 0.
 Result<double> read_rate(const JsonFields& fields, const char* name) {
@@ -36,7 +23,7 @@ Result<LinkRates> read_link(const Json& cluster, const char* name, const std::st
   const JsonFields fields(*json, fmt::format("'{}': ", name), where);
   if (!json->is_object()) return fields.fault("expected an object");
   constexpr std::array<std::string_view, 2> kKnown = {"latency", "bandwidth"};
-  XFLOW_CHECK(check_fields(*json, kKnown, fields));
+  XFLOW_CHECK(fields.only(kKnown));
   LinkRates link;
   XFLOW_TRY(link.latency, fields.amount("latency"));
   XFLOW_TRY(link.bandwidth, read_rate(fields, "bandwidth"));
@@ -48,7 +35,7 @@ Result<DeviceRates> read_rates(const JsonFields& owner, const std::string& name,
   const JsonFields fields(*json, fmt::format("device '{}': 'roofline': ", name), where);
   if (!json->is_object()) return fields.fault("expected an object");
   constexpr std::array<std::string_view, 3> kKnown = {"launch", "operations", "bandwidth"};
-  XFLOW_CHECK(check_fields(*json, kKnown, fields));
+  XFLOW_CHECK(fields.only(kKnown));
   DeviceRates rates;
   XFLOW_TRY(rates.launch, fields.amount("launch"));
   XFLOW_TRY(rates.operations, read_rate(fields, "operations"));
@@ -56,14 +43,44 @@ Result<DeviceRates> read_rates(const JsonFields& owner, const std::string& name,
   return rates;
 }
 
+Result<int> read_threads(const JsonFields& owner, const std::string& name, const std::string& where) {
+  XFLOW_TRY(const Json* json, owner.find("cpu"));
+  const JsonFields fields(*json, fmt::format("device '{}': 'cpu': ", name), where);
+  if (!json->is_object()) return fields.fault("expected an object");
+  constexpr std::array<std::string_view, 1> kKnown = {"threads"};
+  XFLOW_CHECK(fields.only(kKnown));
+  if (!fields.has("threads")) return 1;
+  XFLOW_TRY(const std::int64_t threads, fields.integer("threads"));
+  if (threads < 1 || threads > kMostThreads) return fields.fault(fmt::format("'threads' is not from 1 to {}: {}", kMostThreads, threads));
+  return static_cast<int>(threads);
+}
+
+// Where the times of a device come from: exactly one of three fields.
+Result<void> read_source(const JsonFields& fields, const std::string& where, ClusterDevice& device) {
+  if (int{fields.has("roofline")} + int{fields.has("profile")} + int{fields.has("cpu")} != 1)
+    return fields.fault("needs one of 'roofline', 'profile' and 'cpu'");
+  if (fields.has("profile")) {
+    device.source = TimeSource::profile;
+    XFLOW_TRY(device.profile, fields.text("profile"));
+    return {};
+  }
+  if (fields.has("cpu")) {
+    device.source = TimeSource::cpu;
+    XFLOW_TRY(device.threads, read_threads(fields, device.name, where));
+    return {};
+  }
+  XFLOW_TRY(device.rates, read_rates(fields, device.name, where));
+  return {};
+}
+
 Result<ClusterDevice> read_device(const Json& json, std::size_t position, const std::string& where) {
   if (!json.is_object()) return fail(ErrorCode::unreadable, fmt::format("devices[{}] is not an object", position), where);
   ClusterDevice device;
-  XFLOW_TRY(device.name, read_name(JsonFields(json, fmt::format("devices[{}]: ", position), where), "name"));
+  XFLOW_TRY(device.name, JsonFields(json, fmt::format("devices[{}]: ", position), where).text("name"));
   const JsonFields fields(json, fmt::format("device '{}': ", device.name), where);
-  constexpr std::array<std::string_view, 5> kKnown = {"name", "kind", "host", "memory", "roofline"};
-  XFLOW_CHECK(check_fields(json, kKnown, fields));
-  XFLOW_TRY(device.kind, read_name(fields, "kind"));
+  constexpr std::array<std::string_view, 7> kKnown = {"name", "kind", "host", "memory", "roofline", "profile", "cpu"};
+  XFLOW_CHECK(fields.only(kKnown));
+  XFLOW_TRY(device.kind, fields.text("kind"));
   if (fields.has("host")) {
     XFLOW_TRY(const std::int64_t host, fields.integer("host"));
     if (host < 0 || host >= kMostClusterDevices)
@@ -71,7 +88,7 @@ Result<ClusterDevice> read_device(const Json& json, std::size_t position, const 
     device.host = static_cast<std::uint32_t>(host);
   }
   XFLOW_TRY(device.memory, fields.amount("memory"));
-  XFLOW_TRY(device.rates, read_rates(fields, device.name, where));
+  XFLOW_CHECK(read_source(fields, where, device));
   return device;
 }
 
@@ -81,9 +98,9 @@ Result<DeviceCluster> read_cluster(std::string_view text, const std::string& whe
   XFLOW_TRY(const Json json, parse_object(text, where, "a cluster"));
   const JsonFields fields(json, "the cluster: ", where);
   constexpr std::array<std::string_view, 4> kKnown = {"name", "devices", "inside", "across"};
-  XFLOW_CHECK(check_fields(json, kKnown, fields));
+  XFLOW_CHECK(fields.only(kKnown));
   DeviceCluster cluster;
-  XFLOW_TRY(cluster.name, read_name(fields, "name"));
+  XFLOW_TRY(cluster.name, fields.text("name"));
   XFLOW_TRY(const Json* devices, fields.array("devices"));
   if (devices->empty()) return fields.fault("'devices' is empty");
   if (devices->size() > kMostClusterDevices) return fields.fault(fmt::format("more than {} devices", kMostClusterDevices));

@@ -32,11 +32,30 @@ TEST(ReadCluster, TakesTheFieldsOfTheFormat) {
   EXPECT_EQ(cluster->name, "two hosts");
   ASSERT_EQ(cluster->size(), 2U);
   EXPECT_EQ(cluster->hosts, 2U);
-  EXPECT_EQ(cluster->devices[0], (ClusterDevice{"a", "x", 0, 1e9, {1e-6, 1e12, 1e11}}));
-  EXPECT_EQ(cluster->devices[1], (ClusterDevice{"b", "y", 1, 2e9, {0, 2e12, 1e11}}));
+  EXPECT_EQ(cluster->devices[0], (ClusterDevice{"a", "x", 0, 1e9, {1e-6, 1e12, 1e11}, TimeSource::roofline, "", 1}));
+  EXPECT_EQ(cluster->devices[1], (ClusterDevice{"b", "y", 1, 2e9, {0, 2e12, 1e11}, TimeSource::roofline, "", 1}));
   EXPECT_EQ(cluster->link(0, 1), (LinkRates{1e-5, 1e10}));
   EXPECT_EQ(cluster->link_resource(0, 1), cluster->port_resource(0));
   EXPECT_LT(cluster->port_resource(1), cluster->resources());
+}
+
+TEST(ReadCluster, TakesTimesFromARooflineAProfileOrThisMachine) {
+  const std::string start = R"({"name": "n", "devices": [{"name": "a", "kind": "x", "memory": 1)";
+  const auto device = [&](const std::string& source) -> ClusterDevice {
+    const auto cluster = read_cluster(start + source + "}]}", "c.json");
+    EXPECT_TRUE(cluster) << cluster.error().text();
+    return cluster ? cluster->devices[0] : ClusterDevice{};
+  };
+  EXPECT_EQ(device(R"(, "profile": "v100.xprof")"), (ClusterDevice{"a", "x", 0, 1, {}, TimeSource::profile, "v100.xprof", 1}));
+  EXPECT_EQ(device(R"(, "cpu": {})"), (ClusterDevice{"a", "x", 0, 1, {}, TimeSource::cpu, "", 1}));
+  EXPECT_EQ(device(R"(, "cpu": {"threads": 2})"), (ClusterDevice{"a", "x", 0, 1, {}, TimeSource::cpu, "", 2}));
+  const auto message = [&](const std::string& source) { return read_cluster(start + source + "}]}", "c.json").error().text(); };
+  EXPECT_EQ(message(""), "c.json: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
+  EXPECT_EQ(message(R"(, "cpu": {}, "profile": "p")"), "c.json: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
+  EXPECT_EQ(message(R"(, "profile": 3)"), "c.json: device 'a': 'profile' is not a text, or empty");
+  EXPECT_EQ(message(R"(, "cpu": true)"), "c.json: device 'a': 'cpu': expected an object");
+  EXPECT_EQ(message(R"(, "cpu": {"cores": 2})"), "c.json: device 'a': 'cpu': unknown field 'cores'");
+  EXPECT_EQ(message(R"(, "cpu": {"threads": 0})"), "c.json: device 'a': 'cpu': 'threads' is not from 1 to 1024: 0");
 }
 
 TEST(ReadCluster, NeedsOnlyTheLinksThatExist) {
