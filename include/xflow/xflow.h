@@ -19,6 +19,7 @@
 #include <xflow/rules.h>
 #include <xflow/search_strategy.h>
 #include <xflow/simplify.h>
+#include <xflow/simulate.h>
 #include <xflow/text.h>
 #include <xflow/time.h>
 #include <xflow/trace.h>

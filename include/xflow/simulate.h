@@ -1,0 +1,143 @@
+// Simulates one inference step of a model on several devices (docs/parallel.md, *Simulate a model*).
+#pragma once
+
+#include <xflow/error.h>
+#include <xflow/export.h>
+#include <xflow/input_shape.h>
+#include <xflow/time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace xflow {
+
+// Which device each node has, if there is no plan.
+enum class PlanPolicy : std::uint8_t {
+  single,       // all nodes on the first device
+  round_robin,  // nodes over the devices by turns
+  chain,        // one part of consecutive nodes for each device, with about equal shares of the time
+};
+constexpr const char* to_string(PlanPolicy policy) {
+  switch (policy) {
+    case PlanPolicy::single:
+      return "single";
+    case PlanPolicy::round_robin:
+      return "round-robin";
+    case PlanPolicy::chain:
+      return "chain";
+  }
+  return "";
+}
+
+struct SimulateOptions {
+  // A cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json).
+  std::string cluster;
+  // File of a plan (docs/plan.schema.json). Empty: `policy`.
+  std::string plan;
+  PlanPolicy policy = PlanPolicy::single;
+  // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
+  // says so.
+  std::vector<InputShape> shapes;
+  std::vector<std::string> allow_external;  // as InputOptions::allow_external
+  // File of measured costs, for devices of the cluster that are this CPU. Empty: they are kept in memory.
+  std::string cost_database;
+  std::function<void(const std::string&)> warning;  // null: warnings are dropped
+};
+
+struct SimulatedDevice {
+  std::string name;
+  std::string kind;
+  std::uint32_t host = 0;
+  std::size_t nodes = 0;
+  Seconds busy{};
+  double resident = 0;  // bytes of the constants of its nodes
+  double peak = 0;      // bytes: `resident`, and the most that tensors need at one time
+  double memory = 0;    // bytes that it has
+
+  // Bytes that it lacks; 0 if it holds what it needs.
+  double missing() const { return peak > memory ? peak - memory : 0; }
+};
+
+// Transfers of a directed pair of devices, which are numbers in SimulationResult::devices.
+struct SimulatedLink {
+  std::size_t from = 0;
+  std::size_t to = 0;
+  std::size_t transfers = 0;
+  double bytes = 0;
+  Seconds busy{};
+};
+
+// The outgoing port of a host, which all transfers to other hosts share.
+struct SimulatedPort {
+  std::uint32_t host = 0;
+  Seconds busy{};
+};
+
+// A node or a transfer as it ran.
+struct SimulatedTask {
+  std::string name;  // of the node, or of the tensor
+  bool is_transfer = false;
+  std::size_t device = 0;  // that computes or receives
+  std::size_t from = 0;    // that sends; for a node `device`
+  Seconds start{};
+  Seconds end{};
+};
+
+// A node of the model: its name, or its number where it has none or shares it.
+struct PlannedNode {
+  std::string name;           // empty: `number` counts
+  std::size_t number = 0;     // in the order of the file
+  std::string operator_name;  // "Conv"
+  std::size_t device = 0;
+};
+
+struct SimulationResult {
+  std::string cluster;
+  std::string plan;  // the file, or the policy
+  Seconds step{};
+  std::vector<SimulatedDevice> devices;  // of the cluster
+  std::vector<SimulatedLink> links;      // that have transfers
+  std::vector<SimulatedPort> ports;      // that have transfers
+  std::vector<SimulatedTask> tasks;      // by (ready time, key) of the simulator
+  std::vector<PlannedNode> nodes;        // that are tasks
+  std::size_t without_kernel = 0;        // nodes that cost nothing: constants, values of other nodes, not needed
+  // Nodes whose time is an estimate from the bytes that they move, with the reason.
+  std::vector<std::pair<std::string, std::string>> estimated;
+  std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]"
+
+  bool fits_memory() const {
+    for (const SimulatedDevice& device : devices) {
+      if (device.missing() > 0) return false;
+    }
+    return true;
+  }
+  // The share of the step in which something is busy; 0 for a step without time.
+  double share(Seconds busy) const { return step.count() > 0 ? busy / step : 0; }
+
+  // Several lines of text.
+  XFLOW_API std::string to_text() const;
+  // JSON (docs/simulate-result.schema.json). Its field "plan" is a plan.
+  XFLOW_API std::string to_json() const;
+  // A picture of the step with a line for each device, link and port that has tasks. It has no script.
+  XFLOW_API std::string to_svg() const;
+  // The tasks in Chrome's trace event format, which Perfetto opens. Times are in microseconds.
+  XFLOW_API std::string to_trace() const;
+};
+
+// The clusters that are built in.
+XFLOW_API std::vector<std::string> cluster_names();
+
+// Simulates one inference step of the model in the file `model`. A step that exceeds the memory of a device
+// is no error (SimulationResult::fits_memory).
+//
+// Errors: unreadable for a file that is no model, cluster or plan, with the first fault; invalid_argument
+// for shapes that the model does not have; unsupported for a model that refuses its sizes, for a device
+// whose times cannot be known, and for a plan without a device for a node.
+XFLOW_API Result<SimulationResult> simulate(const std::string& model, const SimulateOptions& options);
+
+}  // namespace xflow

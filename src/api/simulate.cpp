@@ -1,0 +1,229 @@
+#include "xflow/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "src/cost/kernel_costs.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/devices/device_costs.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/ir/data_type_from_number.h"
+#include "src/onnx/document/document.h"
+#include "src/parallel/cluster.h"
+#include "src/parallel/device_plan.h"
+#include "src/parallel/model_workload.h"
+#include "src/parallel/step_simulator.h"
+#include "src/parallel/step_use.h"
+#include "src/support/exceptions.h"
+#include "src/support/file.h"
+#include "src/support/printable.h"
+#include "src/validation/sized_model.h"
+#include "src/validation/sizes.h"
+#include "xflow/optimize.h"
+
+namespace xflow {
+namespace {
+
+using parallel::ClusterDevice;
+using parallel::DeviceCluster;
+
+Result<DeviceCluster> find_cluster(const std::string& name) {
+  if (auto preset = parallel::preset_cluster(name)) return *std::move(preset);
+  std::error_code ignored;
+  if (!std::filesystem::exists(name, ignored) && std::filesystem::path(name).extension() != ".json") {
+    return fail(ErrorCode::unreadable,
+                fmt::format("neither a file nor a cluster that is built in ({})", fmt::join(parallel::cluster_presets(), ", ")), name);
+  }
+  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(name));
+  return parallel::read_cluster(file->bytes(), name);
+}
+
+// Kernel costs of the devices of a cluster. Devices with the same source of times share one.
+class ClusterCosts {
+ public:
+  // `bytes_of_run`: as DeviceCosts::open.
+  Result<void> open(const DeviceCluster& cluster, const SimulateOptions& options, const std::function<std::size_t()>& bytes_of_run) {
+    for (const ClusterDevice& device : cluster.devices) {
+      ClusterDevice source = device;
+      source.name.clear();
+      source.kind.clear();
+      source.host = 0;
+      source.memory = 0;
+      const auto known = std::ranges::find(opened_, source, &Opened::source);
+      if (known != opened_.end()) {
+        by_device_.push_back(known->costs.get());
+        continue;
+      }
+      XFLOW_TRY(Opened opened, open_one(device, options, bytes_of_run));
+      opened.source = std::move(source);
+      by_device_.push_back(opened.costs.get());
+      opened_.push_back(std::move(opened));
+    }
+    return {};
+  }
+
+  std::span<cost::KernelCosts* const> by_device() const { return by_device_; }
+
+ private:
+  struct Opened {
+    ClusterDevice source;
+    std::unique_ptr<api::DeviceCosts> device;
+    std::unique_ptr<cost::KernelCosts> costs;
+  };
+
+  static cost::profile::Profile profile_of(const ClusterDevice& device) {
+    cost::profile::Profile profile;
+    profile.device.name = "roofline";
+    profile.device.model = device.kind;
+    profile.roofline.launch = Seconds(device.rates.launch);
+    profile.roofline.bandwidth = device.rates.bandwidth;
+    for (std::int64_t number = 1; ir::data_type_from_number(number) != ir::DataType::undefined; ++number)
+      profile.roofline.peak[ir::data_type_from_number(number)] = device.rates.operations;
+    return profile;
+  }
+
+  static Result<Opened> open_one(const ClusterDevice& device, const SimulateOptions& options,
+                                 const std::function<std::size_t()>& bytes_of_run) {
+    Opened opened{{}, std::make_unique<api::DeviceCosts>(), {}};
+    std::string database;
+    if (device.source == parallel::TimeSource::roofline) {
+      opened.device->profile = std::make_unique<cost::profile::ProfileDevice>(profile_of(device));
+    } else {
+      OptimizeOptions own;
+      own.warning = options.warning;
+      own.device.name = "cpu";
+      own.device.threads = device.threads;
+      database = options.cost_database;
+      if (device.source == parallel::TimeSource::profile) {
+        std::filesystem::path path = device.profile;
+        if (path.is_relative()) path = std::filesystem::path(options.cluster).parent_path() / path;
+        own.device.name = "profile:" + path.string();
+        database.clear();
+      }
+      XFLOW_CHECK(opened.device->open(own, bytes_of_run));
+    }
+    opened.device->database =
+        std::make_shared<cost::Database>(cost::Database::open(database, opened.device->device().info(), options.warning));
+    opened.costs = std::make_unique<cost::KernelCosts>(opened.device->device(), *opened.device->database);
+    return opened;
+  }
+
+  std::vector<Opened> opened_;
+  std::vector<cost::KernelCosts*> by_device_;
+};
+
+// The device of each task.
+Result<std::vector<std::uint32_t>> place_tasks(const onnx_io::Document& document, const parallel::ModelWorkload& model,
+                                               const DeviceCluster& cluster, const SimulateOptions& options) {
+  if (options.plan.empty()) {
+    switch (options.policy) {
+      case PlanPolicy::single:
+        break;
+      case PlanPolicy::round_robin:
+        return parallel::round_robin_plan(model.workload, cluster.size());
+      case PlanPolicy::chain:
+        return parallel::chain_plan(model.workload, cluster.size());
+    }
+    return std::vector<std::uint32_t>(model.nodes.size(), 0);
+  }
+  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(options.plan));
+  std::vector<std::string_view> names;
+  for (const onnx_io::Node& node : document.nodes(document.main().id)) names.push_back(node.name);
+  XFLOW_TRY(const auto planned, parallel::read_plan(file->bytes(), options.plan, names, cluster));
+  std::vector<std::uint32_t> devices;
+  for (const onnx_io::NodeId node : model.nodes) {
+    const auto device = planned[onnx_io::index(node) - document.main().first_node];
+    if (!device)
+      return fail(ErrorCode::unsupported, fmt::format("{} has no device, and the plan has no 'default'", describe(document, node)),
+                  options.plan);
+    devices.push_back(*device);
+  }
+  return devices;
+}
+
+// The nodes that are tasks. A name that several nodes of the graph have says nothing.
+std::vector<PlannedNode> planned_nodes(const onnx_io::Document& document, const parallel::ModelWorkload& model,
+                                       std::span<const std::uint32_t> devices) {
+  std::map<std::string_view, std::size_t> names;
+  for (const onnx_io::Node& node : document.nodes(document.main().id)) ++names[node.name];
+  std::vector<PlannedNode> nodes;
+  for (std::size_t task = 0; task < model.nodes.size(); ++task) {
+    const onnx_io::Node& node = document.node(model.nodes[task]);
+    PlannedNode planned{{}, onnx_io::index(node.id) - document.main().first_node, std::string(node.op_type), devices[task]};
+    if (!node.name.empty() && names[node.name] == 1) planned.name = node.name;
+    nodes.push_back(std::move(planned));
+  }
+  return nodes;
+}
+
+std::string task_name(const onnx_io::Document& document, onnx_io::NodeId id) {
+  const onnx_io::Node& node = document.node(id);
+  if (!node.name.empty()) return std::string(node.name);
+  return fmt::format("{} {}", node.op_type, onnx_io::index(id) - document.main().first_node);
+}
+
+SimulationResult result_of(const onnx_io::Document& document, const parallel::ModelWorkload& model, const DeviceCluster& cluster,
+                           const parallel::StepSimulator& simulator) {
+  SimulationResult result;
+  result.cluster = cluster.name;
+  result.step = Seconds(simulator.step());
+  const parallel::StepUse use = parallel::use_of(model.workload, cluster, simulator);
+  for (std::size_t k = 0; k < cluster.devices.size(); ++k) {
+    const ClusterDevice& device = cluster.devices[k];
+    const auto nodes = static_cast<std::size_t>(std::ranges::count(simulator.devices(), k));
+    result.devices.push_back({device.name, device.kind, device.host, nodes, Seconds(use.devices[k].busy), use.devices[k].resident,
+                              use.devices[k].peak, device.memory});
+  }
+  for (const parallel::LinkUse& link : use.links)
+    result.links.push_back({link.from, link.to, link.transfers, link.bytes, Seconds(link.busy)});
+  for (std::uint32_t host = 0; host < cluster.hosts; ++host) {
+    if (use.ports[host] > 0) result.ports.push_back({host, Seconds(use.ports[host])});
+  }
+  for (const parallel::TaskRun& run : simulator.runs()) {
+    const std::size_t from = run.is_transfer ? simulator.devices()[model.workload.tensors[run.item].source] : run.device;
+    result.tasks.push_back({run.is_transfer ? model.tensors[run.item] : task_name(document, model.nodes[run.item]), run.is_transfer,
+                            run.device, from, Seconds(run.start), Seconds(run.end)});
+  }
+  result.nodes = planned_nodes(document, model, simulator.devices());
+  result.without_kernel = model.without_kernel.size();
+  for (const parallel::EstimatedTask& estimated : model.estimated)
+    result.estimated.emplace_back(describe(document, model.nodes[estimated.task]), onnx_io::printable(estimated.reason));
+  return result;
+}
+
+Result<SimulationResult> simulate_file(const std::string& path, const SimulateOptions& options) {
+  XFLOW_TRY(const DeviceCluster cluster, find_cluster(options.cluster));
+  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
+  OptimizeOptions sized;
+  sized.input.shapes = options.shapes;
+  XFLOW_TRY(const auto model, api::SizedModel::lift(document, sized));
+  XFLOW_TRY(const api::Sizes sizes,
+            api::choose_fitting_sizes(model->arena(), model->model().graph, model->inputs(), options.shapes, model->runs().inner));
+  ClusterCosts costs;
+  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
+  XFLOW_CHECK(costs.open(cluster, options, bytes_of_run));
+  XFLOW_TRY(const parallel::ModelWorkload workload,
+            parallel::workload_of(document, model->model(), model->arena(), sizes.valuation(), costs.by_device()));
+  XFLOW_TRY(std::vector<std::uint32_t> devices, place_tasks(document, workload, cluster, options));
+  const parallel::StepSimulator simulator(workload.workload, cluster, std::move(devices));
+  SimulationResult result = result_of(document, workload, cluster, simulator);
+  result.plan = options.plan.empty() ? to_string(options.policy) : options.plan;
+  result.assumed_sizes = sizes.assumed;
+  result.assumed_sizes.insert(result.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::string> cluster_names() { return parallel::cluster_presets(); }
+
+Result<SimulationResult> simulate(const std::string& model, const SimulateOptions& options) {
+  return api::guarded<SimulationResult>([&] { return simulate_file(model, options); });
+}
+
+}  // namespace xflow
