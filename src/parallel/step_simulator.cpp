@@ -16,10 +16,7 @@ StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& clus
   tails_.assign(nodes, 0);
   for (std::uint32_t tensor = 0; tensor < workload.tensors.size(); ++tensor) {
     ++first_tensor_[workload.tensors[tensor].source + 1];
-    for (const std::uint32_t reader : workload.tensors[tensor].readers) {
-      reads_[reader].push_back(tensor);
-      ++readers(tensor, devices_[reader]);
-    }
+    for (const std::uint32_t reader : workload.tensors[tensor].readers) reads_[reader].push_back(tensor);
   }
   for (std::size_t node = 0; node < nodes; ++node) first_tensor_[node + 1] += first_tensor_[node];
   for (auto tensor = workload.tensors.rbegin(); tensor != workload.tensors.rend(); ++tensor) {
@@ -34,14 +31,34 @@ StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& clus
   ends_.assign(keys, 0);
   pending_.assign(keys, 0);
   done_.assign(keys, false);
-  for (std::uint32_t node = 0; node < nodes; ++node) tasks_.push_back({0, node_key(node), node, devices_[node], false});
-  for (std::uint32_t tensor = 0; tensor < workload.tensors.size(); ++tensor) {
-    for (std::uint32_t device = 0; device < cluster.size(); ++device) {
-      if (has_transfer(tensor, device)) tasks_.push_back({0, transfer_key(tensor, device), tensor, device, true});
+  simulate(devices_, std::numeric_limits<double>::infinity());
+}
+
+std::optional<double> StepSimulator::simulate(std::span<const std::uint32_t> devices, double limit) {
+  const auto nodes = static_cast<std::uint32_t>(workload_.nodes.size());
+  const auto tensors = static_cast<std::uint32_t>(workload_.tensors.size());
+  for (std::uint32_t tensor = 0; tensor < tensors; ++tensor) {
+    for (const std::uint32_t reader : workload_.tensors[tensor].readers) readers(tensor, devices_[reader]) = 0;
+  }
+  if (devices.data() != devices_.data()) devices_.assign(devices.begin(), devices.end());
+  tasks_.clear();
+  const auto add = [&](const Waiting& task) {
+    done_[task.key] = false;
+    tasks_.push_back(task);
+  };
+  for (std::uint32_t node = 0; node < nodes; ++node) add({0, node_key(node), node, devices_[node], false});
+  for (std::uint32_t tensor = 0; tensor < tensors; ++tensor) {
+    for (const std::uint32_t reader : workload_.tensors[tensor].readers) {
+      const std::uint32_t device = devices_[reader];
+      const bool is_first = readers(tensor, device)++ == 0;
+      if (is_first && device != source_device(tensor)) add({0, transfer_key(tensor, device), tensor, device, true});
     }
   }
+  runs_.clear();
+  step_ = 0;
+  std::ranges::fill(free_, 0);
   prepare();
-  run(std::numeric_limits<double>::infinity());
+  return run(limit) ? std::optional(step_) : std::nullopt;
 }
 
 std::uint32_t StepSimulator::resource_of(const Waiting& task) const {

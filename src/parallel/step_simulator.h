@@ -42,6 +42,9 @@ class StepSimulator {
   std::span<const TaskRun> runs() const { return runs_; }              // by (ready time, key)
   std::span<const std::uint32_t> devices() const { return devices_; }  // of nodes
 
+  // Simulates in full with other devices, and returns the step's time if it is at most `limit`. Otherwise
+  // returns nullopt as soon as that is known; then only simulate() may be called.
+  std::optional<double> simulate(std::span<const std::uint32_t> devices, double limit = std::numeric_limits<double>::infinity());
   // Moves a node if the step then takes at most `limit`, and returns the step's time, which equals that of a
   // full simulation in every bit. Otherwise returns nullopt and nothing changes. Tasks before the first one
   // that can change stay; the simulation ends as soon as the limit is out of reach.

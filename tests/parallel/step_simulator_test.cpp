@@ -188,15 +188,19 @@ void expect_equal_moves(std::uint64_t seed, bool has_limit) {
     const DeviceCluster cluster = random_cluster(random);
     const Workload workload = random_workload(random, cluster.size());
     StepSimulator moved(workload, cluster, random_devices(random, workload, cluster.size()));
+    StepSimulator repeated(workload, cluster, std::vector<std::uint32_t>(workload.nodes.size(), 0));
     for (int k = 0; k < 110; ++k) {
       std::vector<std::uint32_t> devices(moved.devices().begin(), moved.devices().end());
       const std::uint32_t node = random.below(static_cast<std::uint32_t>(devices.size()));
       const StepSimulator before(workload, cluster, devices);
       devices[node] = random.below(cluster.size());
       const StepSimulator full(workload, cluster, devices);
+      ASSERT_EQ(repeated.simulate(devices), full.step());
+      ASSERT_TRUE(std::ranges::equal(repeated.runs(), full.runs())) << "graph " << graph << ", proposal " << k;
       const double limits[] = {moved.step(), moved.step() * (0.9 + 0.3 * random.unit()), full.step(), full.step() * 0.999};
       const double limit = has_limit ? limits[random.below(4)] : kUnlimited;
       const auto step = moved.move(node, devices[node], limit);
+      ASSERT_EQ(repeated.simulate(devices, limit), step) << "graph " << graph << ", proposal " << k;
       ASSERT_EQ(step.has_value(), full.step() <= limit) << "graph " << graph << ", proposal " << k;
       ASSERT_EQ(step.value_or(full.step()), full.step()) << "graph " << graph << ", proposal " << k;
       const StepSimulator& expected = step ? full : before;

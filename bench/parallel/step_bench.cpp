@@ -1,0 +1,189 @@
+// Simulated steps after a move, in full and by what changes, under the same limit of acceptance:
+//
+//   xflow-bench-steps MODEL... [--cluster NAME] [--proposals N] [--temperature T]
+//
+// Prints a table in Markdown. From each start, a chain of proposals moves a random node to a random device.
+// A proposal is accepted if the step is at most `step - T ln(u)`, u random in (0, 1]; T is a share of the first
+// step. Each is simulated by StepSimulator::move, and by StepSimulator::simulate under the same limit and
+// without one; the results must be equal.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "bench/cost/lifted.h"
+#include "src/cost/kernel_costs.h"
+#include "src/devices/profile/profile_device.h"
+#include "src/parallel/device_plan.h"
+#include "src/parallel/model_workload.h"
+#include "src/parallel/random_numbers.h"
+#include "src/parallel/step_simulator.h"
+
+namespace xflow::bench {
+namespace {
+
+using parallel::DeviceCluster;
+using parallel::StepSimulator;
+using parallel::Workload;
+using Devices = std::vector<std::uint32_t>;
+
+struct Settings {
+  std::vector<std::string> models;
+  std::string cluster = "flexflow-k80";
+  std::uint64_t proposals = 20'000;
+  double temperature = 0.0005;
+  std::uint64_t seed = 1;
+};
+
+double seconds_of(const std::function<void()>& body) {
+  const auto begin = std::chrono::steady_clock::now();
+  body();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+Result<Workload> workload_of_file(const std::string& path, const DeviceCluster& cluster) {
+  XFLOW_TRY(const auto lifted, lift(path));
+  cost::profile::Profile profile;
+  profile.roofline.launch = Seconds(cluster.devices[0].rates.launch);
+  profile.roofline.bandwidth = cluster.devices[0].rates.bandwidth;
+  profile.roofline.peak[ir::DataType::float32] = cluster.devices[0].rates.operations;
+  profile.roofline.peak[ir::DataType::int64] = cluster.devices[0].rates.operations;
+  cost::profile::ProfileDevice device(profile);
+  cost::Database database = cost::Database::open({}, device.info());
+  cost::KernelCosts costs(device, database);
+  const std::vector<cost::KernelCosts*> all(cluster.size(), &costs);
+  XFLOW_TRY(auto model, parallel::workload_of(*lifted->document, lifted->model, lifted->arena, lifted->sizes->valuation(), all));
+  if (!model.estimated.empty()) return fail(ErrorCode::unsupported, model.estimated[0].reason, path);
+  return std::move(model.workload);
+}
+
+// The same step for a sample on each device.
+Workload copies_of(const Workload& workload, std::uint32_t copies) {
+  Workload all;
+  const auto nodes = static_cast<std::uint32_t>(workload.nodes.size());
+  for (std::uint32_t copy = 0; copy < copies; ++copy) {
+    all.nodes.insert(all.nodes.end(), workload.nodes.begin(), workload.nodes.end());
+    for (parallel::WorkloadTensor tensor : workload.tensors) {
+      tensor.source += copy * nodes;
+      for (std::uint32_t& reader : tensor.readers) reader += copy * nodes;
+      all.tensors.push_back(std::move(tensor));
+    }
+  }
+  return all;
+}
+
+struct ChainTimes {
+  double delta = 0;  // seconds of all proposals
+  double full = 0;   // with the same limit
+  double whole = 0;  // without a limit
+  std::uint64_t delta_tasks = 0;
+  std::uint64_t full_tasks = 0;
+  std::uint64_t accepted = 0;
+  double last = 0;  // the step at the end
+};
+
+Result<ChainTimes> run_chain(const Workload& workload, const DeviceCluster& cluster, const Devices& start, const Settings& settings) {
+  parallel::RandomNumbers random(settings.seed);
+  StepSimulator moved(workload, cluster, start);
+  StepSimulator full(workload, cluster, start);
+  StepSimulator whole(workload, cluster, start);
+  Devices devices = start;
+  ChainTimes times;
+  const double temperature = settings.temperature * moved.step();
+  const std::uint64_t simulated_before = moved.simulated();
+  const std::uint64_t full_before = full.simulated();
+  for (std::uint64_t k = 0; k < settings.proposals; ++k) {
+    const std::uint32_t node = random.below(static_cast<std::uint32_t>(devices.size()));
+    const std::uint32_t before = devices[node];
+    devices[node] = (before + 1 + random.below(cluster.size() - 1)) % cluster.size();
+    const double limit = moved.step() - temperature * std::log(random.unit());
+    std::optional<double> by_move;
+    std::optional<double> by_full;
+    times.delta += seconds_of([&] { by_move = moved.move(node, devices[node], limit); });
+    times.full += seconds_of([&] { by_full = full.simulate(devices, limit); });
+    times.whole += seconds_of([&] { whole.simulate(devices); });
+    if (by_move != by_full || by_move.has_value() != (whole.step() <= limit))
+      return fail(ErrorCode::internal, fmt::format("proposal {} has two results", k));
+    if (by_move)
+      ++times.accepted;
+    else
+      devices[node] = before;
+  }
+  times.delta_tasks = moved.simulated() - simulated_before;
+  times.full_tasks = full.simulated() - full_before;
+  times.last = moved.step();
+  return times;
+}
+
+Result<void> measure_chains(const std::string& model, const DeviceCluster& cluster, const Settings& settings) {
+  XFLOW_TRY(const Workload one, workload_of_file(model, cluster));
+  const std::uint32_t devices = cluster.size();
+  const Workload all = copies_of(one, devices);
+  const auto random_devices = [&](const Workload& workload) {
+    parallel::RandomNumbers random(settings.seed);
+    Devices result;
+    for (std::size_t k = 0; k < workload.nodes.size(); ++k) result.push_back(random.below(devices));
+    return result;
+  };
+  Devices a_copy_each;
+  for (std::size_t k = 0; k < all.nodes.size(); ++k) a_copy_each.push_back(static_cast<std::uint32_t>(k / one.nodes.size()));
+  struct Start {
+    const char* name;
+    const Workload* workload;
+    Devices devices;
+  };
+  const Start starts[] = {
+      {"single", &one, Devices(one.nodes.size(), 0)},
+      {"chain", &one, parallel::chain_plan(one, devices)},
+      {"round robin", &one, parallel::round_robin_plan(one, devices)},
+      {"random", &one, random_devices(one)},
+      {"a sample each", &all, a_copy_each},
+      {"samples, random", &all, random_devices(all)},
+  };
+  for (const Start& start : starts) {
+    const double first = StepSimulator(*start.workload, cluster, start.devices).step();
+    Settings own = settings;
+    if (start.workload == &all) own.proposals = std::max<std::uint64_t>(1, settings.proposals / 20);
+    XFLOW_TRY(const ChainTimes times, run_chain(*start.workload, cluster, start.devices, own));
+    const auto n = static_cast<double>(own.proposals);
+    const auto count = [&](std::uint64_t tasks) { return static_cast<double>(tasks) / n; };
+    fmt::print("| {} | {} | {} | {} | {:.1f} % | {:.3f} | {:.3f} | {:.0f} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | {:.1f} | {:.1f} |\n",
+               std::filesystem::path(model).stem().string(), start.name, start.workload->nodes.size(), own.proposals,
+               100 * count(times.accepted), first * 1e3, times.last * 1e3, count(times.delta_tasks), count(times.full_tasks),
+               times.delta / n * 1e6, times.full / n * 1e6, times.whole / n * 1e6, times.full / times.delta, times.whole / times.delta);
+  }
+  return {};
+}
+
+Result<void> measure_all(const Settings& settings) {
+  const auto cluster = parallel::preset_cluster(settings.cluster);
+  if (!cluster) return fail(ErrorCode::invalid_argument, "not a cluster that is built in", settings.cluster);
+  fmt::print(
+      "| model | start | nodes | proposals | accepted | first step, ms | last, ms | tasks, delta | tasks, full | delta, us | full, us | "
+      "full without limit, us | full / delta | without limit / delta |\n|{}\n",
+      "---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+  for (const std::string& model : settings.models) XFLOW_CHECK(measure_chains(model, *cluster, settings));
+  return {};
+}
+
+}  // namespace
+}  // namespace xflow::bench
+
+int main(int argc, char** argv) {
+  xflow::bench::Settings settings;
+  CLI::App app("Measures simulated steps after a move");
+  app.add_option("MODEL", settings.models, "ONNX models")->required();
+  app.add_option("--cluster", settings.cluster, "a cluster that is built in")->capture_default_str();
+  app.add_option("--proposals", settings.proposals, "of each chain; a twentieth for copies of the model")->capture_default_str();
+  app.add_option("--temperature", settings.temperature, "share of the first step")->capture_default_str();
+  app.add_option("--seed", settings.seed, "seed of the proposals")->capture_default_str();
+  CLI11_PARSE(app, argc, argv);
+  const auto measured = xflow::bench::measure_all(settings);
+  if (!measured) fmt::print(stderr, "{}\n", measured.error().text());
+  return measured ? 0 : 1;
+}
