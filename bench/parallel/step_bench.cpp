@@ -4,8 +4,8 @@
 //
 // Prints a table in Markdown. From each start, a chain of proposals moves a random node to a random device.
 // A proposal is accepted if the step is at most `step - T ln(u)`, u random in (0, 1]; T is a share of the first
-// step. Each is simulated by StepSimulator::move, and by StepSimulator::simulate under the same limit and
-// without one; the results must be equal.
+// step. The chain is run with StepSimulator::move, and with StepSimulator::simulate under the same limit and
+// without one; the results of all proposals must be equal.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,9 @@
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "bench/cost/lifted.h"
@@ -77,47 +79,45 @@ Workload copies_of(const Workload& workload, std::uint32_t copies) {
   return all;
 }
 
-struct ChainTimes {
-  double delta = 0;  // seconds of all proposals
-  double full = 0;   // with the same limit
-  double whole = 0;  // without a limit
-  std::uint64_t delta_tasks = 0;
-  std::uint64_t full_tasks = 0;
-  std::uint64_t accepted = 0;
-  double last = 0;  // the step at the end
+enum class Way { move, full, full_without_limit };
+
+struct ChainRun {
+  double seconds = 0;
+  std::uint64_t tasks = 0;
+  std::vector<std::optional<double>> results;  // the step of each proposal that was accepted
 };
 
-Result<ChainTimes> run_chain(const Workload& workload, const DeviceCluster& cluster, const Devices& start, const Settings& settings) {
+// A chain by itself, so that its data stay in the caches as they would in a search.
+ChainRun run_chain(Way way, const Workload& workload, const DeviceCluster& cluster, const Devices& start, const Settings& settings) {
   parallel::RandomNumbers random(settings.seed);
-  StepSimulator moved(workload, cluster, start);
-  StepSimulator full(workload, cluster, start);
-  StepSimulator whole(workload, cluster, start);
+  StepSimulator simulator(workload, cluster, start);
   Devices devices = start;
-  ChainTimes times;
-  const double temperature = settings.temperature * moved.step();
-  const std::uint64_t simulated_before = moved.simulated();
-  const std::uint64_t full_before = full.simulated();
-  for (std::uint64_t k = 0; k < settings.proposals; ++k) {
-    const std::uint32_t node = random.below(static_cast<std::uint32_t>(devices.size()));
-    const std::uint32_t before = devices[node];
-    devices[node] = (before + 1 + random.below(cluster.size() - 1)) % cluster.size();
-    const double limit = moved.step() - temperature * std::log(random.unit());
-    std::optional<double> by_move;
-    std::optional<double> by_full;
-    times.delta += seconds_of([&] { by_move = moved.move(node, devices[node], limit); });
-    times.full += seconds_of([&] { by_full = full.simulate(devices, limit); });
-    times.whole += seconds_of([&] { whole.simulate(devices); });
-    if (by_move != by_full || by_move.has_value() != (whole.step() <= limit))
-      return fail(ErrorCode::internal, fmt::format("proposal {} has two results", k));
-    if (by_move)
-      ++times.accepted;
-    else
-      devices[node] = before;
-  }
-  times.delta_tasks = moved.simulated() - simulated_before;
-  times.full_tasks = full.simulated() - full_before;
-  times.last = moved.step();
-  return times;
+  double step = simulator.step();
+  const double temperature = settings.temperature * step;
+  // The first move prepares what all moves need.
+  if (way == Way::move) simulator.move(0, (devices[0] + 1) % cluster.size(), 0);
+  const std::uint64_t before = simulator.simulated();
+  ChainRun chain;
+  chain.seconds = seconds_of([&] {
+    for (std::uint64_t k = 0; k < settings.proposals; ++k) {
+      const std::uint32_t node = random.below(static_cast<std::uint32_t>(devices.size()));
+      const std::uint32_t from = std::exchange(devices[node], (devices[node] + 1 + random.below(cluster.size() - 1)) % cluster.size());
+      const double limit = step - temperature * std::log(random.unit());
+      std::optional<double> result;
+      if (way == Way::move)
+        result = simulator.move(node, devices[node], limit);
+      else
+        result = way == Way::full ? simulator.simulate(devices, limit) : simulator.simulate(devices);
+      if (result && *result > limit) result = std::nullopt;
+      if (result)
+        step = *result;
+      else
+        devices[node] = from;
+      chain.results.push_back(result);
+    }
+  });
+  chain.tasks = simulator.simulated() - before;
+  return chain;
 }
 
 Result<void> measure_chains(const std::string& model, const DeviceCluster& cluster, const Settings& settings) {
@@ -149,13 +149,23 @@ Result<void> measure_chains(const std::string& model, const DeviceCluster& clust
     const double first = StepSimulator(*start.workload, cluster, start.devices).step();
     Settings own = settings;
     if (start.workload == &all) own.proposals = std::max<std::uint64_t>(1, settings.proposals / 20);
-    XFLOW_TRY(const ChainTimes times, run_chain(*start.workload, cluster, start.devices, own));
+    const ChainRun moved = run_chain(Way::move, *start.workload, cluster, start.devices, own);
+    const ChainRun full = run_chain(Way::full, *start.workload, cluster, start.devices, own);
+    const ChainRun whole = run_chain(Way::full_without_limit, *start.workload, cluster, start.devices, own);
+    if (moved.results != full.results || moved.results != whole.results)
+      return fail(ErrorCode::internal, fmt::format("the chains from '{}' differ", start.name), model);
     const auto n = static_cast<double>(own.proposals);
-    const auto count = [&](std::uint64_t tasks) { return static_cast<double>(tasks) / n; };
+    std::uint64_t accepted = 0;
+    double last = first;
+    for (const auto& result : moved.results) {
+      accepted += result ? 1 : 0;
+      last = result.value_or(last);
+    }
     fmt::print("| {} | {} | {} | {} | {:.1f} % | {:.3f} | {:.3f} | {:.0f} | {:.0f} | {:.2f} | {:.2f} | {:.2f} | {:.1f} | {:.1f} |\n",
                std::filesystem::path(model).stem().string(), start.name, start.workload->nodes.size(), own.proposals,
-               100 * count(times.accepted), first * 1e3, times.last * 1e3, count(times.delta_tasks), count(times.full_tasks),
-               times.delta / n * 1e6, times.full / n * 1e6, times.whole / n * 1e6, times.full / times.delta, times.whole / times.delta);
+               100 * static_cast<double>(accepted) / n, first * 1e3, last * 1e3, static_cast<double>(moved.tasks) / n,
+               static_cast<double>(full.tasks) / n, moved.seconds / n * 1e6, full.seconds / n * 1e6, whole.seconds / n * 1e6,
+               full.seconds / moved.seconds, whole.seconds / moved.seconds);
   }
   return {};
 }

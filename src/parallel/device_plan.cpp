@@ -81,8 +81,8 @@ Result<std::vector<std::optional<std::uint32_t>>> read_plan(std::string_view tex
 }
 
 std::vector<std::uint32_t> round_robin_plan(const Workload& workload, std::uint32_t devices) {
-  std::vector<std::uint32_t> result;
-  for (std::size_t k = 0; k < workload.nodes.size(); ++k) result.push_back(static_cast<std::uint32_t>(k % devices));
+  std::vector<std::uint32_t> result(workload.nodes.size());
+  for (std::size_t k = 0; k < result.size(); ++k) result[k] = static_cast<std::uint32_t>(k % devices);
   return result;
 }
 

@@ -55,6 +55,7 @@ std::optional<double> StepSimulator::simulate(std::span<const std::uint32_t> dev
     }
   }
   runs_.clear();
+  is_indexed_ = false;
   step_ = 0;
   std::ranges::fill(free_, 0);
   prepare();
@@ -68,61 +69,6 @@ std::uint32_t StepSimulator::resource_of(const Waiting& task) const {
 double StepSimulator::seconds_of(const Waiting& task) const {
   if (!task.is_transfer) return workload_.nodes[task.item].seconds[task.device];
   return cluster_.link(source_device(task.item), task.device).seconds(workload_.tensors[task.item].bytes);
-}
-
-// The number of runs before the first one that a move of the node can change. Runs are ordered by (ready
-// time, key), and so is a replay: it differs from the smallest pair on that only one of the two has.
-std::size_t StepSimulator::first_change(std::uint32_t node, std::uint32_t device) {
-  using Position = std::pair<double, std::uint32_t>;
-  const std::uint32_t before = devices_[node];
-  Position first{0, node_key(node)};
-  // The node is ready at the earliest when all that it reads is computed.
-  for (const std::uint32_t tensor : reads_[node]) first.first = std::max(first.first, ends_[node_key(workload_.tensors[tensor].source)]);
-  for (const std::uint32_t tensor : reads_[node]) {
-    const double computed = ends_[node_key(workload_.tensors[tensor].source)];
-    if (has_transfer(tensor, before) && readers(tensor, before) == 1) first = std::min(first, {computed, transfer_key(tensor, before)});
-    if (device != source_device(tensor) && readers(tensor, device) == 0) first = std::min(first, {computed, transfer_key(tensor, device)});
-  }
-  const auto found = std::lower_bound(runs_.begin(), runs_.end(), first,
-                                      [](const TaskRun& run, const Position& position) { return Position(run.ready, run.key) < position; });
-  return static_cast<std::size_t>(found - runs_.begin());
-}
-
-void StepSimulator::assign(std::uint32_t node, std::uint32_t device) {
-  for (const std::uint32_t tensor : reads_[node]) {
-    --readers(tensor, devices_[node]);
-    ++readers(tensor, device);
-  }
-  devices_[node] = device;
-}
-
-// Takes back all runs from `size` on.
-void StepSimulator::cut(std::size_t size) {
-  for (std::size_t k = runs_.size(); k > size; --k) {
-    const TaskRun& run = runs_[k - 1];
-    free_[run.resource] = run.free_before;
-    step_ = run.step_before;
-    done_[run.key] = false;
-  }
-  runs_.resize(size);
-}
-
-// Lists the tasks to simulate after `node` was moved from the device `before`: those that were taken back,
-// as far as they still exist, and new transfers.
-void StepSimulator::collect(std::uint32_t node, std::uint32_t before) {
-  tasks_.clear();
-  const std::uint32_t device = devices_[node];
-  for (const TaskRun& run : replaced_) {
-    if (!run.is_transfer) tasks_.push_back({0, run.key, run.item, devices_[run.item], false});
-    if (run.is_transfer && has_transfer(run.item, run.device)) tasks_.push_back({0, run.key, run.item, run.device, true});
-  }
-  for (const std::uint32_t tensor : reads_[node]) {
-    if (has_transfer(tensor, device) && readers(tensor, device) == 1)
-      tasks_.push_back({0, transfer_key(tensor, device), tensor, device, true});
-  }
-  for (std::uint32_t tensor = first_tensor_[node]; tensor < first_tensor_[node + 1]; ++tensor) {
-    if (has_transfer(tensor, before)) tasks_.push_back({0, transfer_key(tensor, before), tensor, before, true});
-  }
 }
 
 // Sets what the listed tasks wait for.
@@ -162,8 +108,7 @@ bool StepSimulator::run(double limit) {
     const std::uint32_t resource = resource_of(task);
     const double seconds = seconds_of(task);
     const double start = std::max(task.ready, free_[resource]);
-    runs_.push_back(
-        {task.key, task.item, task.device, task.is_transfer, resource, task.ready, start, start + seconds, free_[resource], step_});
+    runs_.push_back({task.key, task.item, task.device, task.is_transfer, resource, task.ready, start, start + seconds});
     const TaskRun done = runs_.back();
     free_[resource] = done.end;
     left_[resource] -= seconds;
@@ -208,33 +153,6 @@ bool StepSimulator::arrive(std::uint32_t node, double time, double bound) {
   queue_.push_back({ready_[key], key, node, devices_[node], false});
   std::push_heap(queue_.begin(), queue_.end(), std::greater<>());
   return true;
-}
-
-// Takes a move back.
-void StepSimulator::restore(std::uint32_t node, std::uint32_t before, std::size_t kept) {
-  cut(kept);
-  assign(node, before);
-  for (const TaskRun& run : replaced_) {
-    free_[run.resource] = run.end;
-    step_ = std::max(step_, run.end);
-    ends_[run.key] = run.end;
-    done_[run.key] = true;
-    runs_.push_back(run);
-  }
-}
-
-std::optional<double> StepSimulator::move(std::uint32_t node, std::uint32_t device, double limit) {
-  const std::uint32_t before = devices_[node];
-  if (device == before) return step_ <= limit ? std::optional(step_) : std::nullopt;
-  const std::size_t kept = first_change(node, device);
-  replaced_.assign(runs_.begin() + static_cast<std::ptrdiff_t>(kept), runs_.end());
-  cut(kept);
-  assign(node, device);
-  collect(node, before);
-  prepare();
-  if (run(limit)) return step_;
-  restore(node, before, kept);
-  return std::nullopt;
 }
 
 }  // namespace xflow::parallel

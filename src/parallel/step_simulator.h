@@ -10,6 +10,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/parallel/cluster.h"
@@ -27,8 +28,6 @@ struct TaskRun {
   double ready = 0;
   double start = 0;
   double end = 0;
-  double free_before = 0;  // when the resource became free
-  double step_before = 0;  // latest end of the tasks before this one
   friend bool operator==(const TaskRun&, const TaskRun&) = default;
 };
 
@@ -45,9 +44,9 @@ class StepSimulator {
   // Simulates in full with other devices, and returns the step's time if it is at most `limit`. Otherwise
   // returns nullopt as soon as that is known; then only simulate() may be called.
   std::optional<double> simulate(std::span<const std::uint32_t> devices, double limit = std::numeric_limits<double>::infinity());
-  // Moves a node if the step then takes at most `limit`, and returns the step's time, which equals that of a
-  // full simulation in every bit. Otherwise returns nullopt and nothing changes. Tasks before the first one
-  // that can change stay; the simulation ends as soon as the limit is out of reach.
+  // Moves a node if the step then takes at most `limit`, and returns the step's time, which equals that of
+  // a full simulation in every bit. Otherwise returns nullopt and nothing changes. Only what the move can
+  // change is simulated, and only until the limit is out of reach.
   std::optional<double> move(std::uint32_t node, std::uint32_t device, double limit = std::numeric_limits<double>::infinity());
   // Number of tasks that were simulated so far.
   std::uint64_t simulated() const { return simulated_; }
@@ -72,15 +71,39 @@ class StepSimulator {
   std::uint32_t resource_of(const Waiting& task) const;
   double seconds_of(const Waiting& task) const;
 
-  std::size_t first_change(std::uint32_t node, std::uint32_t device);
-  void assign(std::uint32_t node, std::uint32_t device);
-  void cut(std::size_t size);
-  void collect(std::uint32_t node, std::uint32_t before);
+  // A full simulation.
   void prepare();
   bool run(double limit);
   bool finish(const TaskRun& done, double bound);
   bool arrive(std::uint32_t node, double time, double bound);
-  void restore(std::uint32_t node, std::uint32_t before, std::size_t kept);
+
+  // A move, in step_move.cpp.
+  using Position = std::pair<double, std::uint32_t>;  // ready time and key
+  struct MovedTask;
+  struct MovedResource;
+  struct ResourceRun;
+  void index_runs();
+  Position first_change(std::uint32_t node, std::uint32_t device);
+  void assign(std::uint32_t node, std::uint32_t device);
+  bool is_done(std::uint32_t key) const;
+  double end_of(std::uint32_t key) const { return moved_[key].done == epoch_ ? moved_[key].end : ends_[key]; }
+  template <typename Body>
+  void for_needed(const Waiting& task, const Body& body);
+  template <typename Body>
+  bool for_readers(const Waiting& task, const Body& body);
+  Waiting task_of(const TaskRun& run) const { return {run.ready, run.key, run.item, run.device, run.is_transfer}; }
+  MovedResource& follow(std::uint32_t resource);
+  void enqueue(double ready, const Waiting& task);
+  bool change_tasks(std::uint32_t node, std::uint32_t before, double bound);
+  bool add_work(const Waiting& task, double sign, double bound);
+  bool touch(const Waiting& task, double bound);
+  bool replay(double bound);
+  bool take_turn(const TaskRun& run, double bound);
+  bool run_moved(const Waiting& task, std::uint32_t number, double bound);
+  bool tell(const Waiting& reader, double end, bool is_changed, double bound);
+  double step_of_move() const;
+  void merge_runs();
+  void keep_moved();
 
   const Workload& workload_;
   const DeviceCluster& cluster_;
@@ -95,14 +118,58 @@ class StepSimulator {
   std::vector<double> free_;  // by resource
   std::vector<double> left_;  // work by resource, of tasks that have not run
   // By key.
-  std::vector<double> ready_;  // of tasks that wait: as far as known
+  std::vector<double> ready_;  // of tasks that wait in a full simulation: as far as known
   std::vector<double> ends_;
   std::vector<std::uint32_t> pending_;
   std::vector<bool> done_;
+  std::vector<Waiting> tasks_;  // all of a full simulation
+  std::vector<Waiting> queue_;  // a heap of ready tasks
 
-  std::vector<TaskRun> replaced_;  // runs that a move takes away
-  std::vector<Waiting> tasks_;     // that a move simulates
-  std::vector<Waiting> queue_;     // a heap of ready tasks
+  // The runs by resource, for moves.
+  struct ResourceRun {
+    Position turn;
+    double end = 0;
+    double work_before = 0;  // seconds of the runs before it
+  };
+  bool is_indexed_ = false;
+  std::vector<std::vector<ResourceRun>> on_resource_;
+  std::vector<double> work_;  // seconds of all runs
+
+  // A move; each has its own epoch. Entries of another one say nothing.
+  struct MovedTask {
+    std::uint32_t touched = 0;     // epoch: its run is not as it was, or may not be
+    std::uint32_t done = 0;        // epoch: it was simulated
+    std::uint32_t gone = 0;        // epoch: it does not exist
+    std::uint32_t is_new = 0;      // epoch: it has another resource, or did not exist
+    std::uint32_t touched_by = 0;  // number of the run that touched it
+    std::uint32_t pending = 0;
+    double ready = 0;
+    double end = 0;
+  };
+  struct MovedResource {
+    std::uint32_t epoch = 0;  // it is followed: its runs are simulated
+    std::size_t first = 0;    // of its runs that are simulated
+    double free = 0;
+    double left = 0;  // work of tasks that have not run
+  };
+  std::uint32_t epoch_ = 0;
+  Position now_;
+  std::vector<MovedTask> moved_;  // by key
+  std::vector<MovedResource> moved_resources_;
+  std::vector<std::uint32_t> followed_;  // resources
+  std::uint32_t waiting_ = 0;            // touched tasks that need others
+  std::uint32_t open_ = 0;               // touched tasks that have not run
+  std::vector<TaskRun> moved_runs_;
+  std::vector<std::size_t> inserted_;  // of each of them, the position in runs_ before which it is put
+  std::vector<std::size_t> removed_;   // positions in runs_
+  // Runs that stay, but at another position.
+  struct KeptRuns {
+    std::size_t from = 0;
+    std::size_t to = 0;
+    std::size_t size = 0;
+  };
+  std::vector<KeptRuns> shifted_;
+  std::size_t next_ = 0;  // position in runs_ of the next turn
   std::uint64_t simulated_ = 0;
 };
 

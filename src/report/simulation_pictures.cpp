@@ -37,6 +37,7 @@ std::vector<TaskRow> rows_of(const SimulationResult& result) {
     }
   }
   std::vector<TaskRow> row_list;
+  row_list.reserve(rows.size());
   for (auto& [key, row] : rows) row_list.push_back(std::move(row));
   return row_list;
 }

@@ -95,7 +95,7 @@ std::string SimulationResult::to_text() const {
   text += device_table(*this) + link_table(*this);
   if (!estimated.empty()) text += fmt::format("\nestimated by the bytes moved:\n");
   for (const auto& [node, reason] : estimated) text += fmt::format("  {}: {}\n", node, reason);
-  if (!fits_memory()) text += "\n";
+  if (!fits_memory()) text += '\n';
   for (const SimulatedDevice& device : devices) {
     if (device.missing() == 0) continue;
     text += fmt::format("device '{}' lacks {:.0f} bytes: it has {:.0f} and needs {:.0f}, {:.0f} of them for constants\n", device.name,
