@@ -56,3 +56,11 @@ if(installed)
   install(DIRECTORY substitutions DESTINATION ${CMAKE_INSTALL_DATADIR}/xflow OPTIONAL)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
+
+# The program of the Python package: it uses the library beside it and no MPI.
+if(TARGET xflow AND TARGET xflow_shared)
+  file(GLOB alone_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/cli/processes/*.cpp ${PROJECT_SOURCE_DIR}/src/cli/processes/no_mpi/*.cpp)
+  add_executable(xflow_alone EXCLUDE_FROM_ALL src/cli/main.cpp $<TARGET_OBJECTS:xflow_cli> ${alone_sources})
+  target_link_libraries(xflow_alone PRIVATE xflow_shared xflow_compiler fmt::fmt CLI11::CLI11 nlohmann_json::nlohmann_json Threads::Threads)
+  set_target_properties(xflow_alone PROPERTIES INSTALL_RPATH "$ORIGIN/.." BUILD_WITH_INSTALL_RPATH ON)
+endif()
