@@ -13,6 +13,7 @@ import onnx
 import onnx_ir
 import pytest
 import xflow_onnx
+from xflow_onnx import _api
 
 
 class Prices:
@@ -135,7 +136,7 @@ def test_rules_replace_the_built_in_ones_and_must_be_proved():
      ("50states", (None, 50)), ("1s,50states", (1.0, 50))],
 )
 def test_budgets(budget, expected):
-    assert xflow_onnx._budget(budget) == expected
+    assert _api._budget(budget) == expected
 
 
 def test_a_budget_without_a_meaning_is_refused():

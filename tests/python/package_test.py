@@ -31,8 +31,9 @@ def main():
     (site / "testenv.pth").write_text(f"{others}\n")
     succeed(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-index", wheel)
     environment = {**os.environ, "XFLOW_WHEEL": wheel, "XFLOW_SDIST": sdist, "PYTHONDONTWRITEBYTECODE": "1"}
+    named = any(argument.endswith(".py") for argument in sys.argv[4:])
     tests = [REPOSITORY / "tests/python" / name for name in TESTS]
-    command = [python, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *(tests if len(sys.argv) == 4 else sys.argv[4:])]
+    command = [python, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *sys.argv[4:], *([] if named else tests)]
     return subprocess.run([str(part) for part in command], cwd=REPOSITORY, env=environment).returncode
 
 

@@ -11,7 +11,7 @@ import onnx
 import pytest
 import xflow_onnx
 from onnx import TensorProto, helper
-from xflow_onnx import _command, _runner
+from xflow_onnx import _api, _command, _runner
 
 RIGHT = "# x + 0 = x\nrule right\n  source\n    y = x + 0\n  target\n    y = x\n"
 WRONG = "rule wrong\n  source\n    y = x + 0\n  target\n    y = x + 1\n"
@@ -84,12 +84,12 @@ def test_onnx_runtime_needs_no_shell_string_and_is_the_default():
 
 def test_the_default_is_xflow_itself_without_onnx_runtime(monkeypatch):
     monkeypatch.setattr(_runner.importlib.util, "find_spec", lambda name: None)
-    assert xflow_onnx._runner_command(None, None) == ""
-    assert xflow_onnx._runner_command("onnxruntime", None) == _runner.command_of("onnxruntime")
+    assert _api._runner_command(None, None) == ""
+    assert _api._runner_command("onnxruntime", None) == _runner.command_of("onnxruntime")
 
 
 def test_a_named_device_has_no_runner_by_default():
-    assert xflow_onnx._runner_command(None, "cpu") == ""
+    assert _api._runner_command(None, "cpu") == ""
 
 
 def test_the_command_names_the_runner():
@@ -114,3 +114,15 @@ def test_the_command_runs(tmp_path):
     assert "onnxruntime" in report.to_dict()["end_to_end"]["device"]
     assert subprocess.run([program, "devices"], capture_output=True, text=True).stdout.startswith("cpu ")
     assert subprocess.run([program, "dance"], capture_output=True).returncode == 64
+
+
+def test_names_are_those_that_are_listed():
+    for name in xflow_onnx.__all__:
+        assert getattr(xflow_onnx, name) is getattr(xflow_onnx, name) and name in dir(xflow_onnx)
+    with pytest.raises(AttributeError, match="^module 'xflow_onnx' has no attribute 'dance'$"):
+        xflow_onnx.dance
+
+
+def test_a_runner_does_not_load_the_library():
+    script = "import sys, xflow_onnx.runner_ort; print('xflow_onnx._core' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True).stdout == "False\n"

@@ -34,7 +34,7 @@ def commands(text):
 
 
 def is_of_runner(command):
-    return ".venv" in command
+    return ".venv" in command or command == "scripts/wheel"
 
 
 class Readme(unittest.TestCase):
@@ -183,7 +183,8 @@ COMMANDS = {
     "cmake --preset release && cmake --build --preset release": Readme.release,
     "cmake --install build/release --prefix /somewhere": Readme.install,
     "python3 -m venv .venv": Readme.as_it_is,
-    ".venv/bin/python3 -m pip install './python[onnxruntime]'": Readme.install_runner,
+    "scripts/wheel": Readme.as_it_is,
+    ".venv/bin/python3 -m pip install --find-links dist 'xflow-onnx[onnxruntime]'": Readme.install_runner,
 }
 
 

@@ -1,0 +1,71 @@
+"""The wheel and the source distribution: what is in them, and that they work where nothing else is."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import models
+import onnx
+import pytest
+
+REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
+WHEEL, SDIST = pathlib.Path(os.environ["XFLOW_WHEEL"]), pathlib.Path(os.environ["XFLOW_SDIST"])
+MOST_BYTES = 60_000_000
+
+
+def names(prefix=""):
+    with zipfile.ZipFile(WHEEL) as archive:
+        return [name for name in archive.namelist() if name.startswith(prefix)]
+
+
+def test_the_wheel_is_small_and_has_the_libraries_inside():
+    assert WHEEL.stat().st_size < MOST_BYTES
+    libraries = [name.split("/")[1].split("-")[0] for name in names("xflow_onnx.libs/lib")]
+    assert {"libz3", "libdnnl", "libprotobuf"} <= set(libraries)
+    assert not [name for name in libraries if name.startswith(("libmpi", "libcuda"))]
+    assert len([name for name in names() if "libxflow.so" in name or "libxflow-" in name]) == 1
+    assert {"xflow_onnx/py.typed", "xflow_onnx/_core.pyi", "xflow_onnx/bin/xflow", "xflow_onnx/runner_ort.py"} <= set(names())
+    assert not [name for name in names() if name.endswith((".cpp", ".h"))]
+
+
+def test_the_tag_is_of_the_interpreter_and_of_its_glibc():
+    version, minor = sys.version_info[:2]
+    python = "cp312-abi3" if minor >= 12 else f"cp{version}{minor}-cp{version}{minor}"
+    assert f"-{python}-manylinux_2_" in WHEEL.name
+
+
+def test_the_libraries_are_those_of_the_wheel():
+    """Nothing but glibc, the C++ runtime and zlib comes from the system."""
+    import xflow_onnx
+
+    folder = pathlib.Path(xflow_onnx.__file__).parent
+    for file in [folder / "bin/xflow", *folder.glob("*.so*")]:
+        for line in subprocess.run(["ldd", file], capture_output=True, text=True, check=True).stdout.splitlines():
+            name, _, place = line.strip().partition(" => ")
+            system = name.startswith(("linux-vdso", "/lib64/ld-linux", "libc.so", "libm.so", "libstdc++", "libgcc_s", "libz.so", "libdl.so",
+                                      "libpthread.so", "librt.so"))
+            assert system or str(folder.parent) in place, f"{file.name}: {line}"
+
+
+def test_the_source_distribution_has_what_a_build_needs():
+    with tarfile.open(SDIST) as archive:
+        files = {name.partition("/")[2] for name in archive.getnames()}
+    for needed in ("pyproject.toml", "CMakeLists.txt", "python/CMakeLists.txt", "python/src/module.cpp", "include/xflow/version.h",
+                   "cmake/Library.cmake", "src/api/optimize.cpp", "substitutions/neutral.rules", "substitutions/neutral.proofs",
+                   "scripts/deps", "scripts/requirements/z3.txt", "LICENSE", "README.md", "bench/CMakeLists.txt"):
+        assert needed in files, needed
+    assert not [name for name in files if name.startswith(("tests/", "build", "docs/", "dist/"))]
+
+
+def test_a_bare_root_without_compilers_installs_it_and_runs_the_quick_start(tmp_path):
+    onnx.save(models.transposes(256, 512), tmp_path / "model.onnx")
+    work = WHEEL.parents[1] / "bare-root"
+    run = subprocess.run(["/usr/bin/python3", REPOSITORY / "tests/python/bare_root_wheel.py", REPOSITORY, WHEEL, tmp_path / "model.onnx", work],
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
+    if run.stdout.startswith("skipped: "):
+        pytest.skip(run.stdout.removeprefix("skipped: ").strip())
+    assert run.stdout.endswith("passed\n")
