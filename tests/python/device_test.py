@@ -95,7 +95,7 @@ def test_an_answer_of_another_form_is_refused():
         xflow_onnx.optimize(models.transposes(), device=Wrong(), budget=BUDGET)
 
 
-def test_progress_is_told_and_its_exception_ends_the_call():
+def test_progress_is_reported_and_its_exception_ends_the_call():
     seen = []
     xflow_onnx.optimize(models.transposes(), device=Slow(), budget="100states", progress=seen.append)
     assert seen and all(0 <= one.fraction <= 1 for one in seen)
