@@ -15,8 +15,8 @@ using xflow::CheckReport;
 using Output = CheckReport::Output;
 using Shapes = std::vector<std::pair<std::string, std::vector<std::int64_t>>>;
 
-CheckReport check_files(const std::string& a, const std::string& b, const Shapes& shapes, std::vector<std::string> inputs, std::string runner,
-                        std::uint64_t seed, int runs, double time_limit, const xflow::CancellationToken& cancel,
+CheckReport check_files(const std::string& a, const std::string& b, const Shapes& shapes, std::vector<std::string> inputs,
+                        std::string runner, std::uint64_t seed, int runs, double time_limit, const xflow::CancellationToken& cancel,
                         const std::optional<std::function<nb::object(const CheckProgress&)>>& progress) {
   xflow::CheckOptions options;
   for (const auto& [name, dims] : shapes) options.shapes.push_back({name, dims});

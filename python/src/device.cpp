@@ -3,11 +3,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "call.h"
-
 #include <array>
 #include <map>
 #include <string_view>
+
+#include "call.h"
 
 namespace xflow_python {
 namespace {
@@ -19,9 +19,18 @@ using xflow::KernelTensor;
 using xflow::ModelTensor;
 
 constexpr std::array<std::pair<DataType, const char*>, 13> kDataTypes = {{
-    {DataType::float32, "float32"}, {DataType::uint8, "uint8"}, {DataType::int8, "int8"}, {DataType::uint16, "uint16"},
-    {DataType::int16, "int16"}, {DataType::int32, "int32"}, {DataType::int64, "int64"}, {DataType::boolean, "bool"},
-    {DataType::float16, "float16"}, {DataType::float64, "float64"}, {DataType::uint32, "uint32"}, {DataType::uint64, "uint64"},
+    {DataType::float32, "float32"},
+    {DataType::uint8, "uint8"},
+    {DataType::int8, "int8"},
+    {DataType::uint16, "uint16"},
+    {DataType::int16, "int16"},
+    {DataType::int32, "int32"},
+    {DataType::int64, "int64"},
+    {DataType::boolean, "bool"},
+    {DataType::float16, "float16"},
+    {DataType::float64, "float64"},
+    {DataType::uint32, "uint32"},
+    {DataType::uint64, "uint64"},
     {DataType::bfloat16, "bfloat16"},
 }};
 
@@ -68,7 +77,8 @@ xflow::Unexpected ended() { return xflow::fail(xflow::ErrorCode::unsupported, "t
 
 class PythonModel final : public xflow::LoadedModel {
  public:
-  PythonModel(std::shared_ptr<Held> device, nb::object model, Call& call) : device_(std::move(device)), model_(std::move(model)), call_(call) {}
+  PythonModel(std::shared_ptr<Held> device, nb::object model, Call& call)
+      : device_(std::move(device)), model_(std::move(model)), call_(call) {}
 
   xflow::Result<xflow::Nanoseconds> time(std::span<const ModelTensor> inputs, int repeats) override {
     auto answer = run(inputs, repeats);
@@ -157,7 +167,8 @@ std::shared_ptr<xflow::Device> device_of(nb::object object, Call& call) { return
 void bind_device(nb::module_& module) {
   nb::class_<KernelTensor>(module, "KernelTensor", "A dense tensor that a kernel reads or writes.")
       .def_prop_ro("data_type", [](const KernelTensor& tensor) { return name_of(tensor.data_type); })
-      .def_prop_ro("shape", [](const KernelTensor& tensor) { return shape_of(tensor.dims); }, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "shape", [](const KernelTensor& tensor) { return shape_of(tensor.dims); }, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_ro("constant", &KernelTensor::constant, "Known before the run.");
   nb::class_<FusedOperation>(module, "FusedOperation", "A pointwise operation on each element of a kernel's result, in the same launch.")
       .def_ro("name", &FusedOperation::name)
@@ -174,12 +185,16 @@ void bind_device(nb::module_& module) {
       .def_ro("text", &Kernel::text, "The whole kernel in one line; equal kernels have equal texts.")
       .def("__repr__", [](const Kernel& kernel) { return "<kernel " + kernel.text + ">"; });
   nb::class_<ModelTensor>(module, "Tensor", "An input or output of a model, with its elements: row-major, little-endian.")
-      .def("__init__", [](ModelTensor* self, std::string name, const std::string& data_type, std::vector<std::int64_t> shape,
-                          const nb::bytes& data) { new (self) ModelTensor(tensor_of(std::move(name), data_type, std::move(shape), data)); },
-           nb::arg("name"), nb::arg("data_type"), nb::arg("shape"), nb::arg("data"))
+      .def(
+          "__init__",
+          [](ModelTensor* self, std::string name, const std::string& data_type, std::vector<std::int64_t> shape, const nb::bytes& data) {
+            new (self) ModelTensor(tensor_of(std::move(name), data_type, std::move(shape), data));
+          },
+          nb::arg("name"), nb::arg("data_type"), nb::arg("shape"), nb::arg("data"))
       .def_ro("name", &ModelTensor::name)
       .def_prop_ro("data_type", [](const ModelTensor& tensor) { return name_of(tensor.data_type); })
-      .def_prop_ro("shape", [](const ModelTensor& tensor) { return shape_of(tensor.dims); }, nb::sig("def shape(self) -> tuple[int, ...]"))
+      .def_prop_ro(
+          "shape", [](const ModelTensor& tensor) { return shape_of(tensor.dims); }, nb::sig("def shape(self) -> tuple[int, ...]"))
       .def_prop_ro("data", &bytes_of);
   nb::class_<xflow::DeviceDescription>(module, "DeviceDescription")
       .def_ro("name", &xflow::DeviceDescription::name)

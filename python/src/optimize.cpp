@@ -20,14 +20,18 @@ using Progress = std::optional<std::function<nb::object(const OptimizeProgress&)
 void bind_options(nb::module_& module) {
   nb::class_<OptimizeOptions>(module, "OptimizeOptions")
       .def(nb::init<>())
-      .def("set_shapes", [](OptimizeOptions& o, const Shapes& shapes) {
-        for (const auto& [name, dims] : shapes) o.input.shapes.push_back({name, dims});
-      })
+      .def("set_shapes",
+           [](OptimizeOptions& o, const Shapes& shapes) {
+             for (const auto& [name, dims] : shapes) o.input.shapes.push_back({name, dims});
+           })
       .def("set_inputs", [](OptimizeOptions& o, std::vector<std::string> files) { o.input.files = std::move(files); })
-      .def("set_budget", [](OptimizeOptions& o, std::optional<double> seconds, std::optional<std::uint64_t> states) {
-        if (seconds) o.search.max_time = xflow::Seconds(*seconds);
-        o.search.max_states = states;
-      }, nb::arg("seconds").none(), nb::arg("states").none())
+      .def(
+          "set_budget",
+          [](OptimizeOptions& o, std::optional<double> seconds, std::optional<std::uint64_t> states) {
+            if (seconds) o.search.max_time = xflow::Seconds(*seconds);
+            o.search.max_states = states;
+          },
+          nb::arg("seconds").none(), nb::arg("states").none())
       .def("set_rules", [](OptimizeOptions& o, const xflow::RuleSet& rules) { o.search.rule_text = rules.text(); })
       .def("set_numerics", [](OptimizeOptions& o, const std::string& text) { o.search.numerics = value_of(xflow::parse_numerics(text)); })
       .def("set_device", [](OptimizeOptions& o, std::string name) { o.device.name = std::move(name); })
@@ -64,8 +68,8 @@ nb::object optimize(const nb::bytes& model, const OptimizeOptions& options, cons
   return nb::make_tuple(nb::bytes(result.model.data(), result.model.size()), std::move(result.report));
 }
 
-OptimizeReport optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options,
-                             const nb::object& device, const Progress& progress) {
+OptimizeReport optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options, const nb::object& device,
+                             const Progress& progress) {
   Call call(options.cancel);
   const Prepared prepared = prepare(call, options, device, progress);
   return call.run(OnInterrupt::finish, [&] { return xflow::optimize_file(input, output, prepared.options, prepared.progress); });
@@ -84,25 +88,32 @@ nb::object frame_of(const OptimizeReport& report) {
 
 void bind_report(nb::module_& module) {
   nb::class_<OptimizeReport>(module, "Report", "What an optimisation did: rewrites, measurements, stop reasons.")
-      .def_static("from_json", [](const std::string& json) { return value_of(xflow::parse_report(json)); }, nb::arg("json"),
-                  "The inverse of to_json. Errors: invalid_argument.")
+      .def_static(
+          "from_json", [](const std::string& json) { return value_of(xflow::parse_report(json)); }, nb::arg("json"),
+          "The inverse of to_json. Errors: invalid_argument.")
       .def_ro("improved", &OptimizeReport::improved, "False: the model is the original, byte for byte.")
       .def_ro("reason", &OptimizeReport::reason, "Why the original was kept; empty if improved.")
       .def_ro("device", &OptimizeReport::device)
       .def_prop_ro("stop_reason", &stop_reason_of, nb::sig("def stop_reason(self) -> str | None"), "Why the search ended.")
-      .def_prop_ro("states", [](const OptimizeReport& report) { return report.search.states; }, "Number of graphs costed.")
+      .def_prop_ro(
+          "states", [](const OptimizeReport& report) { return report.search.states; }, "Number of graphs costed.")
       .def_prop_ro("nodes_before", [](const OptimizeReport& report) { return report.nodes.before; })
       .def_prop_ro("nodes_after", [](const OptimizeReport& report) { return report.nodes.after; })
-      .def_prop_ro("predicted_before", [](const OptimizeReport& report) { return report.predicted.before.count(); }, "Nanoseconds.")
-      .def_prop_ro("predicted_after", [](const OptimizeReport& report) { return report.predicted.after.count(); }, "Nanoseconds.")
-      .def_prop_ro("time", [](const OptimizeReport& report) { return report.time.count(); }, "Wall clock of the whole call in seconds.")
+      .def_prop_ro(
+          "predicted_before", [](const OptimizeReport& report) { return report.predicted.before.count(); }, "Nanoseconds.")
+      .def_prop_ro(
+          "predicted_after", [](const OptimizeReport& report) { return report.predicted.after.count(); }, "Nanoseconds.")
+      .def_prop_ro(
+          "time", [](const OptimizeReport& report) { return report.time.count(); }, "Wall clock of the whole call in seconds.")
       .def("to_json", &OptimizeReport::to_json, "The report for programs (docs/optimize-report.schema.json).")
       .def("to_html", &OptimizeReport::to_html, "The report as a page for browsers: one file that loads nothing.")
-      .def("to_dict", [](const OptimizeReport& report) { return nb::module_::import_("json").attr("loads")(report.to_json()); },
-           nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "to_json() as objects of Python.")
+      .def(
+          "to_dict", [](const OptimizeReport& report) { return nb::module_::import_("json").attr("loads")(report.to_json()); },
+          nb::sig("def to_dict(self) -> dict[str, typing.Any]"), "to_json() as objects of Python.")
       .def("_repr_html_", &frame_of, nb::sig("def _repr_html_(self) -> str"))
       .def("__str__", &OptimizeReport::to_text)
-      .def("__repr__", [](const OptimizeReport& report) { return report.improved ? "<Report: improved>" : "<Report: " + report.reason + ">"; });
+      .def("__repr__",
+           [](const OptimizeReport& report) { return report.improved ? "<Report: improved>" : "<Report: " + report.reason + ">"; });
 }
 
 }  // namespace
@@ -111,14 +122,19 @@ void bind_optimize(nb::module_& module) {
   bind_options(module);
   bind_report(module);
   nb::class_<OptimizeProgress>(module, "OptimizeProgress")
-      .def_prop_ro("phase", [](const OptimizeProgress& now) { return xflow::to_string(now.phase); },
-                   "\"measuring\", \"searching\", \"checking\" or \"running\".")
+      .def_prop_ro(
+          "phase", [](const OptimizeProgress& now) { return xflow::to_string(now.phase); },
+          "\"measuring\", \"searching\", \"checking\" or \"running\".")
       .def_ro("fraction", &OptimizeProgress::fraction, "The used part of the phase's bound, from 0 to 1.")
       .def_ro("states", &OptimizeProgress::states, "Number of graphs costed.")
-      .def_prop_ro("predicted_before", [](const OptimizeProgress& now) { return now.predicted.before.count(); }, "Nanoseconds.")
-      .def_prop_ro("predicted_after", [](const OptimizeProgress& now) { return now.predicted.after.count(); }, "Nanoseconds.")
-      .def_prop_ro("time", [](const OptimizeProgress& now) { return now.time.count(); }, "Seconds since the start.")
-      .def_prop_ro("time_left", [](const OptimizeProgress& now) { return now.time_left.count(); }, "Seconds until the time limit.")
+      .def_prop_ro(
+          "predicted_before", [](const OptimizeProgress& now) { return now.predicted.before.count(); }, "Nanoseconds.")
+      .def_prop_ro(
+          "predicted_after", [](const OptimizeProgress& now) { return now.predicted.after.count(); }, "Nanoseconds.")
+      .def_prop_ro(
+          "time", [](const OptimizeProgress& now) { return now.time.count(); }, "Seconds since the start.")
+      .def_prop_ro(
+          "time_left", [](const OptimizeProgress& now) { return now.time_left.count(); }, "Seconds until the time limit.")
       .def("__str__", &OptimizeProgress::to_text);
   module.def("optimize", &optimize, nb::arg("model"), nb::arg("options"), nb::arg("device").none(), nb::arg("progress").none(),
              nb::sig("def optimize(model: bytes, options: OptimizeOptions, device: object | None, "

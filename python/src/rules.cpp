@@ -64,25 +64,34 @@ void bind_sets(nb::module_& module) {
       .def_ro("place", &RuleInfo::place, "\"file:line:column\"")
       .def_ro("hash", &RuleInfo::hash, "Hash of the text without the comment: 32 hexadecimal digits.")
       .def_ro("float_effects", &RuleInfo::float_effects)
-      .def_prop_ro("float_class", [](const RuleInfo& rule) { return xflow::to_string(rule.float_class); },
-                   "\"exact\", \"rounding\" or \"special\".")
+      .def_prop_ro(
+          "float_class", [](const RuleInfo& rule) { return xflow::to_string(rule.float_class); }, "\"exact\", \"rounding\" or \"special\".")
       .def("__repr__", [](const RuleInfo& rule) { return "<rule " + rule.name + ">"; });
   nb::class_<RuleSet>(module, "Rules", "An immutable list of rules, parsed and type-checked, which need not be proved (see verify).")
-      .def_static("shipped", [] { return value_of(RuleSet::shipped()); }, "The rules that are built into the library.")
-      .def_static("read", [](const std::vector<std::string>& paths) { return value_of(RuleSet::read(paths)); }, nb::arg("paths"),
-                  "All rules of files and of the *.rules files of folders. Errors: unreadable, syntax, ill_typed.")
-      .def_static("parse", [](const std::string& text, const std::string& file) { return value_of(RuleSet::parse(text, file)); },
-                  nb::arg("text"), nb::arg("file") = "<text>", "The rules of a text; errors name it `file`. Errors: syntax, ill_typed.")
+      .def_static(
+          "shipped", [] { return value_of(RuleSet::shipped()); }, "The rules that are built into the library.")
+      .def_static(
+          "read", [](const std::vector<std::string>& paths) { return value_of(RuleSet::read(paths)); }, nb::arg("paths"),
+          "All rules of files and of the *.rules files of folders. Errors: unreadable, syntax, ill_typed.")
+      .def_static(
+          "parse", [](const std::string& text, const std::string& file) { return value_of(RuleSet::parse(text, file)); }, nb::arg("text"),
+          nb::arg("file") = "<text>", "The rules of a text; errors name it `file`. Errors: syntax, ill_typed.")
       .def("__len__", &RuleSet::size)
       .def("__getitem__", &rule_at, nb::arg("number"), nb::rv_policy::copy)
       .def("text", &RuleSet::text, "The text of all rules, as a rule file.")
-      .def("describe", [](const RuleSet& rules, Py_ssize_t number) {
+      .def(
+          "describe",
+          [](const RuleSet& rules, Py_ssize_t number) {
             rule_at(rules, number);
             return rules.describe(static_cast<std::size_t>(number < 0 ? number + static_cast<Py_ssize_t>(rules.size()) : number));
-          }, nb::arg("number"), "A description of a rule for people.")
-      .def("write", [](const RuleSet& rules, const std::string& path) {
+          },
+          nb::arg("number"), "A description of a rule for people.")
+      .def(
+          "write",
+          [](const RuleSet& rules, const std::string& path) {
             if (auto written = rules.write(path); !written) throw Failure{written.error()};
-          }, nb::arg("path"), "Writes text() to a file in one step. Errors: io.");
+          },
+          nb::arg("path"), "Writes text() to a file in one step. Errors: io.");
 }
 
 }  // namespace
@@ -91,16 +100,21 @@ void bind_rules(nb::module_& module) {
   bind_sets(module);
   nb::class_<RuleDecision>(module, "RuleDecision", "What was found out about a rule.")
       .def_ro("rule", &RuleDecision::rule)
-      .def_prop_ro("verdict", [](const RuleDecision& decision) { return xflow::to_string(decision.verdict); },
-                   "\"proved\", \"refuted\", \"unknown\", \"ill-typed\" or \"timeout\".")
+      .def_prop_ro(
+          "verdict", [](const RuleDecision& decision) { return xflow::to_string(decision.verdict); },
+          "\"proved\", \"refuted\", \"unknown\", \"ill-typed\" or \"timeout\".")
       .def_prop_ro("proved", [](const RuleDecision& decision) { return decision.verdict == xflow::Verdict::proved; })
-      .def_prop_ro("time", [](const RuleDecision& decision) { return decision.time.count(); }, "Processor time in seconds.")
+      .def_prop_ro(
+          "time", [](const RuleDecision& decision) { return decision.time.count(); }, "Processor time in seconds.")
       .def_ro("open", &RuleDecision::open, "The open question of a rule that is neither proved nor refuted.")
       .def_ro("needed_guards", &RuleDecision::needed_guards)
       .def_ro("missing_guards", &RuleDecision::missing_guards)
-      .def_prop_ro("counterexample", [](const RuleDecision& decision) {
+      .def_prop_ro(
+          "counterexample",
+          [](const RuleDecision& decision) {
             return decision.counterexample ? std::optional(decision.counterexample->text) : std::nullopt;
-          }, "Sizes and entries on which the sides differ, for a refuted rule.")
+          },
+          "Sizes and entries on which the sides differ, for a refuted rule.")
       .def("__repr__", [](const RuleDecision& decision) { return "<" + decision.rule + ": " + xflow::to_string(decision.verdict) + ">"; });
   nb::class_<xflow::GenerateProgress>(module, "GenerateProgress")
       .def_prop_ro("phase", [](const xflow::GenerateProgress& now) { return xflow::to_string(now.phase); })

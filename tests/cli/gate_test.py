@@ -527,7 +527,7 @@ class FaultyRunners(ProgramTest):
         runner = f"/usr/bin/python3 -I -m {module}"
         message = (
             f"/usr/bin/python3: Error while finding module specification for '{module}' (ModuleNotFoundError: No module named 'xflow_onnx'); "
-            "install it for this Python: pip install 'xflow-onnx[onnxruntime]' (docs/runner.md)"
+            "install the wheel of scripts/wheel for this Python (docs/runner.md)"
         )
         died = "it ended with exit status 1: "
         self.fail_with(3, f"runner '{runner}': {died}{message}", "optimize", "m.onnx", "out.onnx", "--runner", runner)

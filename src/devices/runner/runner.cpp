@@ -125,7 +125,7 @@ std::optional<std::vector<NamedTensor>> decode(const Json& json, std::string_vie
 // Advice if Python does not find the runner for ONNX Runtime; empty otherwise.
 std::string_view advice(std::string_view message) {
   if (message.find("No module named 'xflow_onnx") == std::string_view::npos) return "";
-  return "; install it for this Python: pip install 'xflow-onnx[onnxruntime]' (docs/runner.md)";
+  return "; install the wheel of scripts/wheel for this Python (docs/runner.md)";
 }
 
 Error named(const RunnerOptions& options, const Error& error) {
