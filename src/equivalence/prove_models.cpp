@@ -54,12 +54,15 @@ class Prover {
 
   Result<ModelProof> decide(const std::string& a, const std::string& b) {
     XFLOW_TRY(models_, TwoModels::open(a, b, options_, [this] { return is_over(); }));
-    if (Acceptance same = models_->same_interface(); !same) {
+    XFLOW_TRY(Acceptance same, models_->same_interface());
+    if (!same) {
       proof_.verdict = Verdict::refuted;
       proof_.difference = std::move(same.reason);
       return std::move(proof_);
     }
     XFLOW_CHECK(models_->join());
+    original_a_ = models_->a().graph;
+    original_b_ = models_->b().graph;
     XFLOW_CHECK(clean_up());
     auto run = models_->run(options_);
     if (!run && run.error().code == ErrorCode::invalid_argument) return fail(run.error());
@@ -161,18 +164,18 @@ class Prover {
       if (proof_.verdict == Verdict::proved && any(verdict)) proof_.verdict = verdict;
   }
 
-  // Runs both models, if they can be run, and compares the open outputs.
+  // Runs both models as they were read, if they can be run, and compares the open outputs.
   void refute(const std::vector<std::size_t>& open) {
     if (has_opaque_ || proof_.inputs.empty()) return;
     std::vector<ir::ValueId> outputs;
-    for (const std::size_t k : open) outputs.push_back(models_->a().graph.outputs[k]);
+    for (const std::size_t k : open) outputs.push_back(original_a_.outputs[k]);
     eval::Options in_float = run_.options;
     in_float.number = eval::Number::float32;
     const auto own = eval::evaluate(models_->arena(), ir::Graph{outputs}, run_.inputs, in_float);
     if (!own) return;
     for (std::size_t j = 0; j < open.size(); ++j) {
-      const eval::Tensor* of_a = values_->at(models_->a().graph.outputs[open[j]]);
-      const eval::Tensor* of_b = values_->at(models_->b().graph.outputs[open[j]]);
+      const eval::Tensor* of_a = values_->at(original_a_.outputs[open[j]]);
+      const eval::Tensor* of_b = values_->at(original_b_.outputs[open[j]]);
       if (of_a == nullptr || of_b == nullptr) continue;
       ModelProof::Output& output = proof_.outputs[open[j]];
       const eval::Comparison comparison = eval::compare(*of_a, (*own)[j], *of_b);
@@ -190,6 +193,8 @@ class Prover {
   Clock::time_point start_ = Clock::now();
   ModelProof proof_;
   std::unique_ptr<TwoModels> models_;
+  ir::Graph original_a_;  // before any rewrite
+  ir::Graph original_b_;
   ModelRun run_;
   std::optional<Constants> constants_;
   std::optional<Values> values_;

@@ -11,9 +11,16 @@ void Rebuild::equate(ir::ValueId from, ir::ValueId to) {
   const ir::TensorType& a = arena_.type(from);
   const ir::TensorType& b = arena_.type(to);
   if (!a.ranked || !b.ranked || a.rank() != b.rank()) return;
-  for (std::size_t k = 0; k < a.rank(); ++k) {
-    const auto symbol = a.shape[k].as_symbol();
-    if (symbol && !(a.shape[k] == b.shape[k]) && !arena_.symbols().occurs(b.shape[k], *symbol)) sizes_.try_emplace(*symbol, b.shape[k]);
+  for (std::size_t k = 0; k < a.rank(); ++k)
+    if (const auto symbol = a.shape[k].as_symbol()) set_size(*symbol, b.shape[k]);
+}
+
+void Rebuild::set_size(ir::SymbolId symbol, const ir::Poly& size) {
+  if (sizes_.contains(symbol) || kept_sizes_.contains(symbol)) return;
+  if (size == ir::Poly(symbol)) {
+    kept_sizes_.insert(symbol);
+  } else {
+    sizes_.emplace(symbol, size);
   }
 }
 

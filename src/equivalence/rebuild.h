@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,7 @@ class Rebuild {
   Rebuild& operator=(const Rebuild&) = delete;
 
   // `to` stands for `from`. Sizes of the type of `from` that are single symbols stand for those of `to`, in
-  // everything that is rebuilt later.
+  // everything that is rebuilt later. The first size that stands for a symbol is kept.
   void equate(ir::ValueId from, ir::ValueId to);
   // Rebuilds what is not mapped yet. Errors: ill_typed for an operation that refuses the types of its mapped
   // operands; those of the virtual functions.
@@ -50,6 +51,8 @@ class Rebuild {
   virtual Result<void> rebuilt(ir::NodeId /*node*/, ir::NodeId /*now*/) { return {}; }
 
   ir::TensorType with_sizes(const ir::TensorType& type);
+  // `size` stands for a symbol from now on, unless another size does already.
+  void set_size(ir::SymbolId symbol, const ir::Poly& size);
 
  private:
   Result<ir::ValueId> operand(ir::ValueId value);
@@ -59,6 +62,7 @@ class Rebuild {
   ir::Arena& arena_;
   ir::ValueMap map_;
   ir::Symbols::Substitution sizes_;
+  std::unordered_set<ir::SymbolId> kept_sizes_;  // symbols that stand for themselves
 };
 
 }  // namespace xflow::equivalence

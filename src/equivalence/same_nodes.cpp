@@ -22,13 +22,18 @@ bool is_random(const Node& node) {
   return std::ranges::any_of(kRandom, [&](std::string_view name) { return node.is(name); });
 }
 
-// Whether a node, or one in its bodies, draws random numbers or depends on training.
-bool draws(const Document& document, const Node& node) {
-  if (is_random(node) || (node.is("Dropout") && node.inputs.size() > 2)) return true;
+// Whether a node, or one in its bodies or functions, draws random numbers or depends on training. A node that
+// is nested too deep may.
+bool draws(const Document& document, const Node& node, int depth = 0) {
+  constexpr int kMostDepth = 32;
+  if (depth > kMostDepth || is_random(node) || (node.is("Dropout") && node.inputs.size() > 2)) return true;
+  const auto any = [&](onnx_io::GraphId graph) {
+    return std::ranges::any_of(document.nodes(graph), [&](const Node& inner) { return draws(document, inner, depth + 1); });
+  };
   for (const onnx_io::Attribute& attribute : node.attributes)
-    for (const onnx_io::GraphId graph : attribute.graphs)
-      if (std::ranges::any_of(document.nodes(graph), [&](const Node& inner) { return draws(document, inner); })) return true;
-  return false;
+    if (std::ranges::any_of(attribute.graphs, any)) return true;
+  const onnx_io::Function* function = onnx_io::called_function(document, node);
+  return function != nullptr && any(function->body);
 }
 
 bool same_attributes(const Node& a, const Node& b) {

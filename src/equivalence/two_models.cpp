@@ -21,7 +21,14 @@ class Joining final : public Rebuild {
   Result<ir::NodeId> opaque(ir::NodeId id, std::vector<ir::ValueId> operands) override {
     const ir::Node& node = arena().node(id);
     std::vector<ir::TensorType> types;
-    for (const ir::TensorType& type : node.outputs) types.push_back(with_sizes(type));
+    for (const ir::TensorType& type : node.outputs) {
+      // The name of a size that is none of an input means nothing in the other model.
+      for (const ir::Poly& size : type.shape)
+        for (const ir::SymbolId symbol : arena().symbols().all_symbols(size))
+          if (arena().symbols().info(symbol).kind == ir::SymbolKind::dimension)
+            set_size(symbol, ir::Poly(arena().symbols().fresh(ir::SymbolKind::dimension, "b")));
+      types.push_back(with_sizes(type));
+    }
     const std::uint32_t serial = node.serial == onnx_io::kLeafSerial ? node.serial : node.serial + first_;
     return arena().opaque(serial, std::move(operands), std::move(types));
   }
@@ -72,6 +79,16 @@ Result<std::optional<ir::Constant>> TwoModels::default_of(const OneModel& model,
   return std::optional(std::move(constant));
 }
 
+Result<bool> TwoModels::same_default(std::string_view input) const {
+  XFLOW_TRY(const std::optional<ir::Constant> a, default_of(*a_, input));
+  XFLOW_TRY(const std::optional<ir::Constant> b, default_of(*b_, input));
+  if (!a || !b) return true;
+  if (a->data_type != b->data_type || a->dims != b->dims) return false;
+  XFLOW_TRY(const std::span<const std::byte> of_a, a->source->bytes());
+  XFLOW_TRY(const std::span<const std::byte> of_b, b->source->bytes());
+  return std::ranges::equal(of_a, of_b);
+}
+
 std::vector<std::string_view> TwoModels::required(const OneModel& model) {
   std::vector<std::string_view> names;
   for (const std::string_view name : model.lifted.input_names) {
@@ -81,23 +98,35 @@ std::vector<std::string_view> TwoModels::required(const OneModel& model) {
   return names;
 }
 
-std::string TwoModels::input_difference(std::string_view name) const {
+// `sizes`: what sizes of B stand for so far.
+std::string TwoModels::input_difference(std::string_view name, std::map<ir::SymbolId, ir::Poly>& sizes) const {
   const ir::TensorType& a = arena_.type(a_->lifted.inputs[*index_of(a_->lifted, name)]);
   const ir::TensorType& b = arena_.type(b_->lifted.inputs[*index_of(b_->lifted, name)]);
   const auto differ = [&] {
     return fmt::format("input '{}' is {} in A and {} in B", name, ir::to_string(arena_.symbols(), a), ir::to_string(arena_.symbols(), b));
   };
   if (a.data_type != b.data_type || a.ranked != b.ranked || a.rank() != b.rank()) return differ();
-  for (std::size_t k = 0; k < a.rank(); ++k)
+  for (std::size_t k = 0; k < a.rank(); ++k) {
     if (b.shape[k].is_constant() && !(a.shape[k] == b.shape[k])) return differ();
+    const auto symbol = b.shape[k].as_symbol();
+    if (!symbol || sizes.try_emplace(*symbol, a.shape[k]).first->second == a.shape[k]) continue;
+    return fmt::format("{}, where '{}' has another size", differ(), arena_.symbols().info(*symbol).name);
+  }
   return {};
 }
 
-Acceptance TwoModels::same_interface() const {
+Result<Acceptance> TwoModels::same_interface() const {
   const std::vector<std::string_view> inputs = required(*a_);
   if (std::string difference = in_order(inputs, required(*b_), "input"); !difference.empty()) return refused(std::move(difference));
-  for (const std::string_view name : inputs)
-    if (std::string difference = input_difference(name); !difference.empty()) return refused(std::move(difference));
+  std::map<ir::SymbolId, ir::Poly> sizes;
+  for (const std::string_view name : a_->lifted.input_names)
+    if (index_of(b_->lifted, name))
+      if (std::string difference = input_difference(name, sizes); !difference.empty()) return refused(std::move(difference));
+  for (const std::string_view name : a_->lifted.input_names) {
+    if (!index_of(b_->lifted, name)) continue;
+    XFLOW_TRY(const bool same, same_default(name));
+    if (!same) return refused(fmt::format("input '{}' has another default in B", name));
+  }
   const auto outputs = [](const OneModel& model) {
     const auto& names = model.lifted.output_names;
     return std::vector<std::string_view>(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(model.lifted.output_count));

@@ -4,6 +4,8 @@
 #include <xflow/error.h>
 #include <xflow/verify_models.h>
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,8 +44,9 @@ class TwoModels {
   static Result<std::unique_ptr<TwoModels>> open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
                                                  std::function<bool()> stop);
 
-  // Whether the models have the same inputs and outputs; refused with the first difference.
-  Acceptance same_interface() const;
+  // Whether the models have the same inputs and outputs, and B accepts all sizes that A accepts; refused with
+  // the first difference. Errors: those of reading defaults.
+  Result<Acceptance> same_interface() const;
   // Lets B read A's inputs. An input with a default that only one of the models has keeps it. Call it once,
   // if the interfaces are the same. Errors: ill_typed for an operation of B that refuses A's types.
   Result<void> join();
@@ -62,7 +65,8 @@ class TwoModels {
   // The default of an input; nothing if it has none.
   static Result<std::optional<ir::Constant>> default_of(const OneModel& model, std::string_view input);
   static std::vector<std::string_view> required(const OneModel& model);
-  std::string input_difference(std::string_view name) const;
+  std::string input_difference(std::string_view name, std::map<ir::SymbolId, ir::Poly>& sizes) const;
+  Result<bool> same_default(std::string_view input) const;
 
   std::function<bool()> stop_;
   ir::Arena arena_;

@@ -178,6 +178,19 @@ class Proofs(VerifyModels):
         a.graph.input.append(float_info("s", []))
         self.assertIn("proved", self.proved(a, dense(nodes, [stored("s", 3)])))
         self.assertIn("output 'y' is ", self.refuted(a, dense(nodes, [stored("s", 4)])))
+        b = with_array(a, "s", 4)
+        self.assertEqual((1, "refuted: input 's' has another default in B\n"), self.verify(a, b))
+
+    def test_sizes_with_each_others_names(self):
+        def sized(first, second):
+            nodes = [helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0]), helper.make_node("Shape", ["t"], ["y"])]
+            outputs = [helper.make_tensor_value_info("y", onnx.TensorProto.INT64, [2])]
+            return model_of(nodes, [float_info("x", [first, second])], outputs)
+
+        self.assertIn("\nproved", self.proved(sized("m", "n"), sized("n", "m")))
+        # B accepts square matrices alone.
+        self.assertEqual((1, "refuted: input 'x' is float32[m, n] in A and float32[n, n] in B, where 'n' has another size\n"),
+                         self.verify(sized("m", "n"), sized("n", "n")))
 
     def test_other_names_of_sizes(self):
         b = projections()
@@ -262,6 +275,28 @@ class Unknown(VerifyModels):
     def test_random_numbers_are_not_the_same(self):
         nodes = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
         self.unknown(dense(nodes, []), dense(nodes, []))
+
+    def test_random_numbers_of_a_function_are_not_the_same(self):
+        body = [helper.make_node("RandomNormalLike", ["v"], ["w"])]
+        opsets = [helper.make_opsetid("", 13)]
+        model = dense([helper.make_node("Noise", ["x"], ["y"], domain="local")], [])
+        model.opset_import.append(helper.make_opsetid("local", 1))
+        model.functions.append(helper.make_function("local", "Noise", ["v"], ["w"], body, opsets))
+        self.unknown(model, model)
+
+    def test_names_of_sizes_behind_unknown_operators_mean_nothing_in_the_other_model(self):
+        """A: f(x) has the rows of x, by its name. In B another size has this name."""
+        def tiled(rows):
+            model = self.custom()
+            model.graph.node[1].CopyFrom(helper.make_node("Shape", ["f"], ["y"], end=1))
+            model.graph.value_info.append(float_info("f", [rows, 8]))
+            del model.graph.output[:]
+            model.graph.output.append(helper.make_tensor_value_info("y", onnx.TensorProto.INT64, [1]))
+            model.opset_import[0].version = 15
+            return model
+
+        self.assertIn("\nproved", self.proved(tiled("n"), tiled("n")))
+        self.assertIn("\nproved", self.proved(tiled("rows"), tiled("other")))
 
     def test_a_loop_with_the_same_body(self):
         body = helper.make_graph(
