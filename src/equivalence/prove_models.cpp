@@ -115,6 +115,10 @@ class Prover {
     const SameNodes same(models_->a().document, models_->b().document, models_->first_of_b());
     SweepOptions how;
     how.part_seconds = options_.part_time_limit.count();
+    how.may_be_equal = [this] {
+      compare_results();
+      return std::ranges::none_of(results_, [](const auto& result) { return result && !result->agrees; });
+    };
     how.deadline = verifier::Deadline(
         verifier::Deadline::Moment::max(), [this] { return is_over(); }, true);
     Sweep sweep(models_->arena(), models_->a().graph, *constants_, *values_, same, how);
@@ -148,14 +152,13 @@ class Prover {
   void conclude() {
     const std::vector<ir::ValueId>& a = models_->a().graph.outputs;
     const std::vector<ir::ValueId>& b = models_->b().graph.outputs;
-    std::vector<std::size_t> open;
+    if (a != b && results_.empty()) compare_results();
     for (std::size_t k = 0; k < a.size(); ++k) {
       ModelProof::Output& output = proof_.outputs.emplace_back();
       output.name = models_->a().lifted.output_names[k];
       output.verdict = a[k] == b[k] ? Verdict::proved : is_over() ? Verdict::timeout : Verdict::unknown;
-      if (a[k] != b[k]) open.push_back(k);
+      if (a[k] != b[k] && k < results_.size() && results_[k]) take(*results_[k], output);
     }
-    if (!open.empty()) refute(open);
     const auto any = [&](Verdict verdict) {
       return std::ranges::any_of(proof_.outputs, [&](const ModelProof::Output& output) { return output.verdict == verdict; });
     };
@@ -164,27 +167,28 @@ class Prover {
       if (proof_.verdict == Verdict::proved && any(verdict)) proof_.verdict = verdict;
   }
 
-  // Runs both models as they were read, if they can be run, and compares the open outputs.
-  void refute(const std::vector<std::size_t>& open) {
+  void take(const eval::Comparison& comparison, ModelProof::Output& output) {
+    output.error = comparison.error;
+    output.allowed = comparison.allowed;
+    if (comparison.agrees) return;
+    output.verdict = Verdict::refuted;
+    if (proof_.difference.empty())
+      proof_.difference = fmt::format("output '{}' is {} for {}", output.name, comparison.reason, proof_.inputs);
+  }
+
+  // Runs both models as they were read, and compares their outputs. Nothing for an output that cannot be
+  // computed.
+  void compare_results() {
+    results_.resize(original_a_.outputs.size());
     if (has_opaque_ || proof_.inputs.empty()) return;
-    std::vector<ir::ValueId> outputs;
-    for (const std::size_t k : open) outputs.push_back(original_a_.outputs[k]);
     eval::Options in_float = run_.options;
     in_float.number = eval::Number::float32;
-    const auto own = eval::evaluate(models_->arena(), ir::Graph{outputs}, run_.inputs, in_float);
+    const auto own = eval::evaluate(models_->arena(), original_a_, run_.inputs, in_float);
     if (!own) return;
-    for (std::size_t j = 0; j < open.size(); ++j) {
-      const eval::Tensor* of_a = values_->at(original_a_.outputs[open[j]]);
-      const eval::Tensor* of_b = values_->at(original_b_.outputs[open[j]]);
-      if (of_a == nullptr || of_b == nullptr) continue;
-      ModelProof::Output& output = proof_.outputs[open[j]];
-      const eval::Comparison comparison = eval::compare(*of_a, (*own)[j], *of_b);
-      output.error = comparison.error;
-      output.allowed = comparison.allowed;
-      if (comparison.agrees) continue;
-      output.verdict = Verdict::refuted;
-      if (proof_.difference.empty())
-        proof_.difference = fmt::format("output '{}' is {} for {}", output.name, comparison.reason, proof_.inputs);
+    for (std::size_t k = 0; k < results_.size(); ++k) {
+      const eval::Tensor* of_a = values_->at(original_a_.outputs[k]);
+      const eval::Tensor* of_b = values_->at(original_b_.outputs[k]);
+      if (of_a != nullptr && of_b != nullptr) results_[k] = eval::compare(*of_a, (*own)[k], *of_b);
     }
   }
 
@@ -198,6 +202,7 @@ class Prover {
   ModelRun run_;
   std::optional<Constants> constants_;
   std::optional<Values> values_;
+  std::vector<std::optional<eval::Comparison>> results_;  // of a run, by output; empty until it was made
   bool has_opaque_ = false;
 };
 

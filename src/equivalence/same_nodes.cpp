@@ -22,8 +22,8 @@ bool is_random(const Node& node) {
   return std::ranges::any_of(kRandom, [&](std::string_view name) { return node.is(name); });
 }
 
-// Whether a node, or one in its bodies or functions, draws random numbers or depends on training. A node that
-// is nested too deep may.
+// Whether a node, or one in its bodies or functions, draws random numbers or depends on training. A node
+// that is nested too deep may.
 bool draws(const Document& document, const Node& node, int depth = 0) {
   constexpr int kMostDepth = 32;
   if (depth > kMostDepth || is_random(node) || (node.is("Dropout") && node.inputs.size() > 2)) return true;

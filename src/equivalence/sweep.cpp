@@ -145,6 +145,8 @@ void Sweep::prove(ValueId from, ValueId value) {
 Result<void> Sweep::rebuilt(NodeId id, NodeId now) {
   if (known_.contains(now) || options_.deadline.is_over() || swapped(id, now)) return {};
   if (arena().node(now).kind != ir::NodeKind::operation) return {};
+  if (!may_be_equal_) may_be_equal_ = !options_.may_be_equal || options_.may_be_equal();
+  if (!*may_be_equal_) return {};
   for (std::uint32_t k = 0; k < arena().node(now).outputs.size(); ++k) prove({id, k}, {now, k});
   return {};
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -35,6 +36,8 @@ class SameFunction {
 struct SweepOptions {
   double part_seconds = 5;
   verifier::Deadline deadline = {};  // of the whole sweep
+  // Called once, before the first proof; false: no proof is tried, because the models differ.
+  std::function<bool()> may_be_equal = {};
 };
 
 // A value of the second model that the first one computes otherwise.
@@ -86,6 +89,7 @@ class Sweep final : public Rebuild {
   std::unordered_set<ir::NodeId> known_;
   std::vector<ir::ValueId> constants_of_a_;  // in the order of the first model
   PartProver prover_;
+  std::optional<bool> may_be_equal_;  // once it was asked for
   bool indexed_ = false;
   ValueIndex index_;
   std::vector<SweptPart> parts_;

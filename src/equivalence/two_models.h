@@ -44,8 +44,8 @@ class TwoModels {
   static Result<std::unique_ptr<TwoModels>> open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
                                                  std::function<bool()> stop);
 
-  // Whether the models have the same inputs and outputs, and B accepts all sizes that A accepts; refused with
-  // the first difference. Errors: those of reading defaults.
+  // Whether the models have the same inputs and outputs, and B accepts all sizes that A accepts; refused
+  // with the first difference. Errors: those of reading defaults.
   Result<Acceptance> same_interface() const;
   // Lets B read A's inputs. An input with a default that only one of the models has keeps it. Call it once,
   // if the interfaces are the same. Errors: ill_typed for an operation of B that refuses A's types.
