@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -49,11 +50,27 @@ std::vector<NodeId> PartProver::above(ValueId value, const std::function<bool(Va
 }
 
 bool PartProver::is_closed(ValueId value) const {
-  if (!is_operation(arena_, value)) return arena_.is_constant(value);
-  if (const auto known = closed_.find(value.node); known != closed_.end()) return known->second;
-  const bool closed = std::ranges::all_of(arena_.node(value).operands, [&](ValueId v) { return is_closed(v); });
-  closed_.emplace(value.node, closed);
-  return closed;
+  std::vector<NodeId> stack;
+  const auto known = [&](ValueId v) -> std::optional<bool> {
+    if (!is_operation(arena_, v)) return arena_.is_constant(v);
+    const auto found = closed_.find(v.node);
+    return found == closed_.end() ? std::nullopt : std::optional(found->second);
+  };
+  if (!known(value)) stack.push_back(value.node);
+  while (!stack.empty()) {
+    const NodeId id = stack.back();
+    const std::size_t before = stack.size();
+    bool closed = true;
+    for (const ValueId operand : arena_.node(id).operands) {
+      const std::optional<bool> of_operand = known(operand);
+      if (!of_operand) stack.push_back(operand.node);
+      closed = closed && of_operand.value_or(false);
+    }
+    if (stack.size() > before) continue;
+    closed_.insert_or_assign(id, closed);
+    stack.pop_back();
+  }
+  return *known(value);
 }
 
 PartProver::Cut PartProver::cut_at(ValueId a, ValueId b, const std::unordered_set<ValueId>& opened) const {

@@ -110,22 +110,50 @@ const ValueIndex& Sweep::index() {
   return index_;
 }
 
-void Sweep::prove(ValueId from, ValueId value) {
-  const ValueIndex& known = index();
-  const eval::Tensor* tensor = values_.at(value);
-  if (tensor == nullptr) return;
+// Values of A that are this tensor in the run, then those reshaped, then ranges of values of A.
+std::vector<ValueId> Sweep::candidates_for(ValueId value, const eval::Tensor& tensor, const ValueIndex& known) {
+  const ir::Shape shape = arena().type(value).shape;
   std::vector<ValueId> candidates;
   std::vector<ValueId> reshaped;
-  for (const ValueId candidate : known.near(*tensor)) {
+  for (const ValueId candidate : known.near(tensor)) {
     const eval::Tensor& other = *values_.at(candidate);
-    if (!arena().type(candidate).ranked || !Values::are_close(other, *tensor, kClose)) continue;
-    if (other.dims == tensor->dims) {
+    if (!arena().type(candidate).ranked || !Values::are_close(other, tensor, kClose)) continue;
+    if (other.dims == tensor.dims) {
       candidates.push_back(candidate);
-    } else if (const auto made = ops::apply(arena(), "reshape", {candidate}, {{"shape", arena().type(value).shape}})) {
+    } else if (const auto made = ops::apply(arena(), "reshape", {candidate}, {{"shape", shape}})) {
       reshaped.push_back(*made);
     }
   }
   candidates.insert(candidates.end(), reshaped.begin(), reshaped.end());
+  for (auto id = order_.rbegin(); id != order_.rend() && candidates.empty(); ++id) {
+    for (std::uint32_t k = 0; k < arena().node(*id).outputs.size(); ++k) {
+      const ValueId whole{*id, k};
+      const eval::Tensor* other = arena().is_constant(whole) ? nullptr : values_.at(whole);
+      const auto range = other == nullptr ? std::nullopt : find_range(tensor, *other, kClose);
+      if (!range) continue;
+      if (const auto made = range_of(whole, *range, shape)) candidates.push_back(*made);
+    }
+  }
+  return candidates;
+}
+
+// The range of a value of A, with this shape.
+Result<ValueId> Sweep::range_of(ValueId whole, const Range& range, const ir::Shape& shape) {
+  ir::Shape sizes = arena().type(whole).shape;
+  sizes[range.axis] = range.lacks_axis ? ir::Poly(1) : shape[range.axis];
+  std::vector<ir::Poly> starts(sizes.size(), ir::Poly(0));
+  starts[range.axis] = ir::Poly(range.start);
+  const std::vector<ir::Poly> steps(sizes.size(), ir::Poly(1));
+  XFLOW_TRY(const ValueId part, ops::apply(arena(), "slice", {whole}, {{"starts", starts}, {"sizes", sizes}, {"steps", steps}}));
+  if (!range.lacks_axis) return part;
+  return ops::apply(arena(), "reshape", {part}, {{"shape", shape}});
+}
+
+void Sweep::prove(ValueId from, ValueId value) {
+  const ValueIndex& known = index();
+  const eval::Tensor* tensor = values_.at(value);
+  if (tensor == nullptr) return;
+  const std::vector<ValueId> candidates = candidates_for(value, *tensor, known);
   std::optional<SweptPart> failed;
   for (std::size_t k = 0; k < candidates.size() && k < kMostCandidates && !options_.deadline.is_over(); ++k) {
     const auto start = Clock::now();

@@ -75,6 +75,8 @@ class Sweep final : public Rebuild {
   bool is_known(ir::ValueId value) const { return known_.contains(value.node); }
   Result<ir::ValueId> with_shape_of(ir::ValueId other, ir::ValueId constant);
   bool swapped(ir::NodeId node, ir::NodeId now);
+  std::vector<ir::ValueId> candidates_for(ir::ValueId value, const eval::Tensor& tensor, const ValueIndex& known);
+  Result<ir::ValueId> range_of(ir::ValueId whole, const Range& range, const ir::Shape& shape);
   void prove(ir::ValueId from, ir::ValueId value);
   const ValueIndex& index();
 

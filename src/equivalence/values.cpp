@@ -126,6 +126,60 @@ bool Values::are_close(const eval::Tensor& a, const eval::Tensor& b, double most
   return true;
 }
 
+namespace {
+
+// The axis along which `part` is shorter than `whole`, and whether it lacks it; nothing if other sizes
+// differ.
+std::optional<Range> shorter_axis(const std::vector<std::int64_t>& part, const std::vector<std::int64_t>& whole) {
+  Range range;
+  if (part.size() == whole.size()) {
+    std::size_t differ = 0;
+    for (std::size_t k = 0; k < whole.size(); ++k) {
+      if (part[k] == whole[k]) continue;
+      if (part[k] > whole[k] || ++differ > 1) return std::nullopt;
+      range.axis = k;
+    }
+    return differ == 1 ? std::optional(range) : std::nullopt;
+  }
+  if (part.size() + 1 != whole.size()) return std::nullopt;
+  range.lacks_axis = true;
+  while (range.axis < part.size() && part[range.axis] == whole[range.axis]) ++range.axis;
+  const auto rest = part.begin() + static_cast<std::ptrdiff_t>(range.axis);
+  const bool same = std::equal(rest, part.end(), whole.begin() + static_cast<std::ptrdiff_t>(range.axis) + 1, whole.end());
+  return same && whole[range.axis] > 1 ? std::optional(range) : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Range> find_range(const eval::Tensor& part, const eval::Tensor& whole, double most) {
+  if (part.data_type != whole.data_type || part.count() == 0) return std::nullopt;
+  auto range = shorter_axis(part.dims, whole.dims);
+  if (!range) return std::nullopt;
+  const auto x = eval::doubles(part);
+  const auto y = eval::doubles(whole);
+  if (!x || !y) return std::nullopt;
+  double magnitude = 0;
+  for (const double element : *x)
+    if (std::isfinite(element)) magnitude = std::max(magnitude, std::abs(element));
+  const std::int64_t length = whole.dims[range->axis];
+  const std::int64_t taken = range->lacks_axis ? 1 : part.dims[range->axis];
+  std::int64_t inner = 1;
+  for (std::size_t k = range->axis + 1; k < whole.dims.size(); ++k) inner *= whole.dims[k];
+  const std::int64_t block = taken * inner;  // elements that lie together in both
+  const auto close = [&](std::int64_t k, std::int64_t start) {
+    const double p = (*x)[static_cast<std::size_t>(k)];
+    const double q = (*y)[static_cast<std::size_t>(k / block * length * inner + start * inner + k % block)];
+    return p == q || (std::isnan(p) && std::isnan(q)) || std::abs(p - q) <= most * magnitude;
+  };
+  const auto count = static_cast<std::int64_t>(x->size());
+  for (range->start = 0; range->start + taken <= length; ++range->start) {
+    std::int64_t k = 0;
+    while (k < count && close(k, range->start)) ++k;
+    if (k == count) return range;
+  }
+  return std::nullopt;
+}
+
 ValueIndex::Print ValueIndex::print_of(ir::ValueId value, const eval::Tensor& tensor) {
   Print print{value};
   const auto elements = eval::doubles(tensor);

@@ -43,6 +43,16 @@ class Values {
   std::unordered_map<ir::NodeId, bool> computed_;  // whether it has tensors
 };
 
+// Where the elements of `part` are in `whole`: a range of one axis, whose other sizes are those of `part`.
+// `part` may lack the axis, if it is one element long. Nothing if it is not such a range, or all of `whole`.
+// Elements are compared as Values::are_close does.
+struct Range {
+  std::size_t axis = 0;
+  std::int64_t start = 0;
+  bool lacks_axis = false;
+};
+std::optional<Range> find_range(const eval::Tensor& part, const eval::Tensor& whole, double most);
+
 // Values by what they are, for a search of those that are close to a tensor.
 class ValueIndex {
  public:
