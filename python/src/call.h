@@ -92,6 +92,7 @@ void bind_rules(nb::module_& module);
 void bind_device(nb::module_& module);
 void bind_optimize(nb::module_& module);
 void bind_check(nb::module_& module);
+void bind_verify_models(nb::module_& module);
 
 // A device of the caller, written in Python. `call` lives as long as the device is used.
 std::shared_ptr<xflow::Device> device_of(nb::object object, Call& call);

@@ -58,4 +58,5 @@ NB_MODULE(_core, module) {
   xflow_python::bind_device(module);
   xflow_python::bind_optimize(module);
   xflow_python::bind_check(module);
+  xflow_python::bind_verify_models(module);
 }

@@ -7,7 +7,7 @@
 import typing
 
 if typing.TYPE_CHECKING:
-    from ._api import __version__, check, devices, generate, optimize, verify
+    from ._api import __version__, check, devices, generate, optimize, verify, verify_models
     from ._core import (
         CancellationToken,
         CheckProgress,
@@ -18,12 +18,16 @@ if typing.TYPE_CHECKING:
         GenerateSummary,
         Kernel,
         KernelTensor,
+        ModelPart,
+        ModelProof,
         OptimizeProgress,
         Report,
+        RoundedConstant,
         RuleDecision,
         RuleInfo,
         Rules,
         Tensor,
+        VerifiedOutput,
     )
     from ._device import Device
     from ._error import Error, ErrorCode
@@ -41,24 +45,29 @@ __all__ = [
     "GenerateSummary",
     "Kernel",
     "KernelTensor",
+    "ModelPart",
+    "ModelProof",
     "OptimizeProgress",
     "Report",
+    "RoundedConstant",
     "RuleDecision",
     "RuleInfo",
     "Rules",
     "Tensor",
+    "VerifiedOutput",
     "__version__",
     "check",
     "devices",
     "generate",
     "optimize",
     "verify",
+    "verify_models",
 ]
 
 # Where a name is, if it is not in _core. Names are looked up when they are first used: a process that only runs models
 # for the library (runner_ort.py) does not load it.
 _PLACES = {
-    **dict.fromkeys(("__version__", "check", "devices", "generate", "optimize", "verify"), "_api"),
+    **dict.fromkeys(("__version__", "check", "devices", "generate", "optimize", "verify", "verify_models"), "_api"),
     **dict.fromkeys(("Error", "ErrorCode"), "_error"),
     "Device": "_device",
 }

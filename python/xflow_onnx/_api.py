@@ -14,6 +14,7 @@ from ._core import (
     DeviceDescription,
     GenerateProgress,
     GenerateSummary,
+    ModelProof,
     OptimizeProgress,
     Report,
     RuleDecision,
@@ -161,6 +162,25 @@ def verify(
     """
     checked = Rules.parse(rules) if isinstance(rules, str) else rules
     return _core.verify(checked, max_time, jobs, cancel or CancellationToken())
+
+
+def verify_models(
+    a: AnyModel,
+    b: AnyModel,
+    *,
+    shapes: "Shapes | None" = None,
+    seed: int = 1,
+    time_limit: float = 60,
+    cancel: "CancellationToken | None" = None,
+) -> ModelProof:
+    """Proves that two models of any kinds compute the same for all inputs and sizes, or refutes it by a run.
+
+    shapes, seed: of the inputs of that run. time_limit: seconds; what is open by then has the verdict "timeout".
+
+    Errors (Error.code): unreadable, io, invalid_argument, and limit after cancel.stop().
+    """
+    with _models.as_file(a) as first, _models.as_file(b) as second:
+        return _core.verify_files(first, second, _models.shapes_of(shapes), seed, time_limit, cancel or CancellationToken())
 
 
 def generate(

@@ -43,6 +43,23 @@ def test_rules_are_decided():
     assert [decision.verdict for decision in xflow_onnx.verify(RIGHT, cancel=token)] == ["timeout"]
 
 
+def test_two_models_are_proved_equal_or_refuted(tmp_path):
+    a = models.transposes()
+    b = helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", a.graph.input, a.graph.output),
+                          ir_version=8, opset_imports=[helper.make_opsetid("", 13)])
+    onnx.save(b, tmp_path / "b.onnx")
+    proof = xflow_onnx.verify_models(a, tmp_path / "b.onnx")
+    assert proof.proved and proof.verdict == "proved" and not proof.up_to_rounding and proof.difference == ""
+    assert [(output.name, output.verdict) for output in proof.outputs] == [("y", "proved")]
+    assert str(proof) == "  proved   output 'y'\nproved\n"
+    b.graph.node[0].op_type = "Neg"
+    proof = xflow_onnx.verify_models(a.SerializeToString(), b)
+    assert not proof.proved and proof.verdict == "refuted" and proof.difference.startswith("output 'y' is ")
+    with pytest.raises(xflow_onnx.Error) as raised:
+        xflow_onnx.verify_models(a, b, time_limit=0)
+    assert raised.value.code == xflow_onnx.ErrorCode.invalid_argument
+
+
 def test_models_of_any_kinds_are_compared(tmp_path):
     a = models.transposes()
     b = helper.make_model(helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "g", a.graph.input, a.graph.output),
