@@ -121,6 +121,7 @@ class Builder {
         const ir::Node& node = from_.node(id);
         if (node.kind == ir::NodeKind::constant) continue;
         std::vector<ValueId> operands;
+        operands.reserve(node.operands.size());
         for (const ValueId operand : node.operands) {
           const auto stored = stored_.find(operand);
           const ValueId known = stored == stored_.end() ? operand : stored->second;
@@ -258,6 +259,7 @@ class Builder {
     for (const NodeId id : operations) {
       const ir::Node& node = from_.node(id);
       std::vector<ValueId> operands;
+      operands.reserve(node.operands.size());
       for (const ValueId operand : node.operands) operands.push_back(from_.is_absent(operand) ? arena().absent() : map_.at(operand));
       XFLOW_TRY(const NodeId made, ops::apply(arena(), typing, node.op, std::move(operands), node.attributes));
       for (std::uint32_t k = 0; k < node.outputs.size(); ++k) map_.emplace(ValueId{id, k}, ValueId{made, k});

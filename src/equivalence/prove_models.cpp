@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 #include <optional>
 #include <utility>
@@ -20,6 +21,9 @@ namespace xflow::equivalence {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// The share of the time limit that the first attempt may take.
+constexpr double kFirstShare = 0.4;
 
 // Rebuilds a graph with its constant expressions computed.
 class Folding final : public Rebuild {
@@ -52,6 +56,8 @@ class Prover {
  private:
   bool is_over() const { return options_.cancel.is_finishing() || Clock::now() - start_ >= options_.time_limit; }
 
+  bool is_stage_over() const { return is_over() || Clock::now() >= stage_end_; }
+
   Result<ModelProof> decide(const std::string& a, const std::string& b) {
     XFLOW_TRY(models_, TwoModels::open(a, b, options_, [this] { return is_over(); }));
     XFLOW_TRY(Acceptance same, models_->same_interface());
@@ -63,13 +69,35 @@ class Prover {
     XFLOW_CHECK(models_->join());
     original_a_ = models_->a().graph;
     original_b_ = models_->b().graph;
-    XFLOW_CHECK(clean_up());
+    names_a_ = models_->a().names;
+    names_b_ = models_->b().names;
     auto run = models_->run(options_);
     if (!run && run.error().code == ErrorCode::invalid_argument) return fail(run.error());
     if (run) run_ = *std::move(run);
     proof_.inputs = run_.label;
-    run_.options.stop = [this] { return is_over(); };
+    run_.options.stop = [this] { return is_stage_over(); };
     constants_.emplace(models_->arena(), run_.options);
+    // More rules make more models the same graph, but some less alike.
+    stage_end_ = start_ + std::chrono::duration_cast<Clock::duration>(kFirstShare * options_.time_limit);
+    const auto first = prove_by(search::is_clean_up);
+    if (!first && !is_stage_over()) return fail(first.error());
+    const bool is_decided = first && (proof_.verdict == Verdict::proved || proof_.verdict == Verdict::refuted);
+    stage_end_ = Clock::time_point::max();
+    if (!is_decided && !is_over()) XFLOW_CHECK(prove_by([](const rules::Rule&) { return true; }));
+    return std::move(proof_);
+  }
+
+  // One attempt, after rewrites by the rules of a kind.
+  Result<void> prove_by(const std::function<bool(const rules::Rule&)>& kind) {
+    models_->a().graph = original_a_;
+    models_->b().graph = original_b_;
+    models_->a().names = names_a_;
+    models_->b().names = names_b_;
+    proof_.outputs.clear();
+    proof_.parts.clear();
+    proof_.constants.clear();
+    proof_.assumed.clear();
+    XFLOW_CHECK(clean_up(kind));
     Folding folding(models_->arena(), *constants_);
     XFLOW_TRY(models_->a().graph, folding.run(models_->a().graph));
     models_->a().names = folding.renamed(models_->a().names);
@@ -77,13 +105,14 @@ class Prover {
     draw();
     XFLOW_CHECK(sweep());
     conclude();
-    return std::move(proof_);
+    return {};
   }
 
-  Result<void> clean_up() {
-    const auto stop = [this] { return is_over(); };
+  Result<void> clean_up(const std::function<bool(const rules::Rule&)>& kind) {
+    const auto stop = [this] { return is_stage_over(); };
     const double seconds = (options_.time_limit - (Clock::now() - start_)).count();
     XFLOW_TRY(rules::VerifiedRules rules, session_.rules(OptimizeOptions(), seconds, stop));
+    rules.keep(kind);
     for (OneModel* model : {&models_->a(), &models_->b()}) {
       search::RuleRewriter rewriter(rules, rules::MatchOptions{false, false});
       search::SimplifyOptions how;
@@ -120,7 +149,7 @@ class Prover {
       return std::ranges::none_of(results_, [](const auto& result) { return result && !result->agrees; });
     };
     how.deadline = verifier::Deadline(
-        verifier::Deadline::Moment::max(), [this] { return is_over(); }, true);
+        verifier::Deadline::Moment::max(), [this] { return is_stage_over(); }, true);
     Sweep sweep(models_->arena(), models_->a().graph, *constants_, *values_, same, how);
     const ir::Graph of_b = models_->b().graph;
     XFLOW_TRY(models_->b().graph, sweep.run(of_b));
@@ -152,7 +181,7 @@ class Prover {
   void conclude() {
     const std::vector<ir::ValueId>& a = models_->a().graph.outputs;
     const std::vector<ir::ValueId>& b = models_->b().graph.outputs;
-    if (a != b && results_.empty()) compare_results();
+    if (a != b && results_.empty() && !is_stage_over()) compare_results();
     for (std::size_t k = 0; k < a.size(); ++k) {
       ModelProof::Output& output = proof_.outputs.emplace_back();
       output.name = models_->a().lifted.output_names[k];
@@ -184,12 +213,13 @@ class Prover {
     eval::Options in_float = run_.options;
     in_float.number = eval::Number::float32;
     const auto own = eval::evaluate(models_->arena(), original_a_, run_.inputs, in_float);
-    if (!own) return;
-    for (std::size_t k = 0; k < results_.size(); ++k) {
+    for (std::size_t k = 0; own && k < results_.size(); ++k) {
       const eval::Tensor* of_a = values_->at(original_a_.outputs[k]);
       const eval::Tensor* of_b = values_->at(original_b_.outputs[k]);
       if (of_a != nullptr && of_b != nullptr) results_[k] = eval::compare(*of_a, (*own)[k], *of_b);
     }
+    // The next attempt runs them once more.
+    if (is_stage_over() && !is_over()) results_.clear();
   }
 
   const VerifyModelsOptions& options_;
@@ -197,8 +227,11 @@ class Prover {
   Clock::time_point start_ = Clock::now();
   ModelProof proof_;
   std::unique_ptr<TwoModels> models_;
-  ir::Graph original_a_;  // before any rewrite
+  Clock::time_point stage_end_ = Clock::time_point::max();  // of the current attempt
+  ir::Graph original_a_;                                    // before any rewrite
   ir::Graph original_b_;
+  NameMap names_a_;
+  NameMap names_b_;
   ModelRun run_;
   std::optional<Constants> constants_;
   std::optional<Values> values_;

@@ -91,8 +91,7 @@ Result<NodeId> Sweep::opaque(NodeId id, std::vector<ValueId> operands) {
 bool Sweep::swapped(NodeId id, NodeId now) {
   const ir::Node& node = arena().node(now);
   if (node.kind != ir::NodeKind::operation || node.operands.size() != 2 || !ops::get(node.op).signature.commutative) return false;
-  const auto other =
-      ops::apply(arena(), std::string(ops::get(node.op).signature.name), {node.operands[1], node.operands[0]}, node.attributes);
+  const auto other = ops::apply(arena(), ops::get(node.op).signature.name, {node.operands[1], node.operands[0]}, node.attributes);
   if (!other || !is_known(*other)) return false;
   equate({id, 0}, *other);
   return true;

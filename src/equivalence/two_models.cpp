@@ -21,6 +21,7 @@ class Joining final : public Rebuild {
   Result<ir::NodeId> opaque(ir::NodeId id, std::vector<ir::ValueId> operands) override {
     const ir::Node& node = arena().node(id);
     std::vector<ir::TensorType> types;
+    types.reserve(node.outputs.size());
     for (const ir::TensorType& type : node.outputs) {
       // The name of a size that is none of an input means nothing in the other model.
       for (const ir::Poly& size : type.shape)

@@ -36,6 +36,7 @@ class CollectiveBuilder {
         break;
     }
     std::vector<std::uint32_t> nodes;
+    nodes.reserve(last_.size());
     for (const Stage& stage : last_) nodes.push_back(stage.node);
     return nodes;
   }

@@ -27,7 +27,7 @@ std::string ModelProof::to_text() const {
     text += fmt::format("  {:<8} output '{}'", to_string(output.verdict), output.name);
     if (output.verdict != Verdict::proved && output.allowed > 0)
       text += fmt::format(" (error {:.3g}, allowed {:.3g})", output.error, output.allowed);
-    text += "\n";
+    text += '\n';
   }
   for (const std::string& node : assumed) text += fmt::format("  assumed to be the same function: {}\n", node);
   const auto worst = std::ranges::max_element(constants, {}, &Constant::difference);
