@@ -198,8 +198,7 @@ ExitCode run(VerifyArguments& a) {
 
 void add_verify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<VerifyArguments>();
-  sub.add_option("RULES", a->rules, "files or folders of rules, or names of rules (else shipped ones); or two models A.onnx B.onnx")
-      ->required();
+  sub.add_option("RULES", a->rules, "rules: files, folders or names (else shipped ones); or A.onnx B.onnx")->required();
   sub.add_option("--jobs", a->options.jobs, "number of rules decided at a time")->capture_default_str()->check(CLI::Range(1, 1024));
   sub.add_flag("--no-records", a->no_records, "decide all rules again instead of reading NAME.proofs");
   sub.add_option("--timeout", a->timeout, "time limit of a rule, or of two models (default 60s): 5s, 500ms, 2m");

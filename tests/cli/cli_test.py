@@ -52,7 +52,7 @@ class Help(ProgramTest):
         for name, groups in [
             ("simplify", ["Input", "Clean-ups", "Output"]),
             ("check", ["Input", "Comparison"]),
-            ("verify", ["Decisions", "One rule"]),
+            ("verify", ["Decisions", "One rule", "Two models"]),
             ("generate", ["Graphs", "Output", "Resources"]),
         ]:
             text = self.succeed(name, "--help").split("Options:\n")[1].split("\nExamples:")[0]
