@@ -182,6 +182,8 @@ ExitCode run(VerifyArguments& a) {
       return report({ErrorCode::invalid_argument, fmt::format("timeout '{}' is not of the form 5s, 500ms or 2m", a.timeout), {}});
   }
   if (are_two_models(a.rules)) return run_two_models(a);
+  if (!a.shapes.empty() || !a.of_models.allow_external.empty())
+    return report({ErrorCode::invalid_argument, "--shape and --allow-external are for two models, not for rules", {}});
   const char* of_one = !a.replay.empty() ? "--replay" : a.explain ? "--explain" : a.infer ? "--infer-guards" : nullptr;
   const bool ignores_records = a.no_records || of_one != nullptr;
   const auto selected = select_rules(a.rules, ignores_records ? RuleSet::Records::ignored : RuleSet::Records::read);

@@ -12,7 +12,7 @@ namespace xflow::equivalence {
 namespace {
 
 std::string_view text_of(std::span<const std::byte> bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast)
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};  // NOLINT(cppcoreguidelines-pro-type-reinterpret-cast): for its hash
 }
 
 // How often its own error in float a program may be off that computes a constant in another order.

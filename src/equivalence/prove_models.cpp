@@ -84,6 +84,7 @@ class Prover {
     const bool is_decided = first && (proof_.verdict == Verdict::proved || proof_.verdict == Verdict::refuted);
     stage_end_ = Clock::time_point::max();
     if (!is_decided && !is_over()) XFLOW_CHECK(prove_by([](const rules::Rule&) { return true; }));
+    if (proof_.outputs.empty()) proof_.verdict = Verdict::timeout;  // no attempt came to its end
     return std::move(proof_);
   }
 

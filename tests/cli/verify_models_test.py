@@ -322,6 +322,7 @@ class CommandLine(VerifyModels):
         message = "--explain, --infer-guards, --replay and --no-records are for rules, not for models"
         for option in ["--explain", "--infer-guards", "--no-records"]:
             self.fail_with(64, message, "verify", "a.onnx", "b.onnx", option)
+        self.fail_with(64, "--shape and --allow-external are for two models, not for rules", "verify", "merge-matmuls-sharing-lhs", "--shape", "x:2")
         self.write("c.onnx", "no model")
         run = self.run_program("verify", "a.onnx", "c.onnx")
         self.assertEqual((2, ""), (run.returncode, run.stdout))
