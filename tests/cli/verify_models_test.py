@@ -334,6 +334,10 @@ class CommandLine(VerifyModels):
         self.write("b.onnx", folded_convolution())
         run = self.run_program("verify", "a.onnx", "b.onnx", "--timeout", "0.001ms")
         self.assertEqual((1, "", "timeout"), (run.returncode, run.stderr, run.stdout.splitlines()[-1].split(",")[0]))
+        # Wherever the limit falls, the models are proved or not decided.
+        for limit in ["1ms", "3ms", "10ms", "20ms", "30ms", "50ms", "100ms"]:
+            run = self.run_program("verify", "a.onnx", "b.onnx", "--timeout", limit)
+            self.assertRegex(run.stdout.splitlines()[-1], r"\A(timeout|proved)", limit)
 
 
 
