@@ -3,10 +3,10 @@ include(CMakePackageConfigHelpers)
 
 get_target_property(api_type xflow_api TYPE)
 if(api_type STREQUAL "STATIC_LIBRARY")
-  # The objects of src/api, of reports and of graphs that are built in code (src/optimizer) are what a user links to; other modules and
-  # third-party archives stay inside. Hidden visibility leaves templates of the standard library visible, so a version script has the last
+  # The objects of src/api and src/capi, of reports and of graphs that are built in code (src/optimizer) are what a user links to; other
+  # modules and third-party archives stay inside. Hidden visibility leaves templates of the standard library visible, so a version script has the last
   # word.
-  add_library(xflow_shared SHARED $<TARGET_OBJECTS:xflow_api> $<TARGET_OBJECTS:xflow_report> $<TARGET_OBJECTS:xflow_optimizer>)
+  add_library(xflow_shared SHARED $<TARGET_OBJECTS:xflow_api> $<TARGET_OBJECTS:xflow_capi> $<TARGET_OBJECTS:xflow_report> $<TARGET_OBJECTS:xflow_optimizer>)
   add_library(xflow::xflow ALIAS xflow_shared)
   set_target_properties(
     xflow_shared

@@ -1,6 +1,6 @@
 // Searches with a cost function of the caller: here the floating point operations of a kernel, and a fixed price for
 // each launch, but none for moving data. Nothing is timed, so that the result is the same on every machine.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <cstdint>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // A device of the caller that times kernels and runs whole models. This one is an accelerator that is simulated: a launch
 // takes two microseconds and a byte to move a nanosecond. It runs models that are chains of transposes of matrices and
 // one relu, which it reads itself.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Optimises a graph with a rule of the caller beside the built-in ones. The rule is proved before it is applied; a rule
 // that is wrong is an error.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <cstdio>
 #include <string>

@@ -1,6 +1,6 @@
 // Searches with a strategy of the caller: random walks, which take each rewrite that does not cost much time, as
 // simulated annealing does at a fixed temperature. The search keeps the cheapest graph of all walks.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <cmath>
 #include <cstdio>

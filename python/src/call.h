@@ -2,7 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <condition_variable>
 #include <exception>

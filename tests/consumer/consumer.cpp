@@ -1,6 +1,6 @@
 // What a framework does with the installed library: builds a graph in code and has it optimised, optimises the bytes of a model, and is
 // given an error for bytes that are no model. Exits with the number of the first expectation that does not hold.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <cstdio>
 #include <string>

@@ -3,7 +3,19 @@
 import pathlib
 import subprocess
 import sys
+import tempfile
 import unittest
+
+import onnx
+
+
+def erf_model():
+    """y = Erf(x) + Erf(x) for x: float32[2, 3], in three nodes of which two are enough."""
+    nodes = [onnx.helper.make_node("Erf", ["x"], ["a"]), onnx.helper.make_node("Erf", ["x"], ["b"]),
+             onnx.helper.make_node("Add", ["a", "b"], ["y"])]
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy")
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y])
+    return onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)]).SerializeToString()
 
 
 class Examples(unittest.TestCase):
@@ -35,10 +47,25 @@ class Examples(unittest.TestCase):
         self.assertIn("result      a cheaper model\n", text)
         self.assertRegex(text, r"\n[1-9][0-9]* kernels were asked for, [1-9][0-9]* models were loaded\n$")
 
+    def test_optimize(self):
+        program = FOLDER / "example_optimize"
+        run = subprocess.run([program], capture_output=True, text=True)
+        self.assertEqual((64, f"usage: {program} MODEL.onnx OUT.onnx\n"), (run.returncode, run.stderr))
+        with tempfile.TemporaryDirectory() as folder:
+            model, output = pathlib.Path(folder) / "m.onnx", pathlib.Path(folder) / "out.onnx"
+            run = subprocess.run([program, model, output], capture_output=True, text=True)
+            self.assertEqual((1, f"unreadable: {model}: "), (run.returncode, run.stderr[: len(f"unreadable: {model}: ")]))
+            model.write_bytes(erf_model())
+            run = subprocess.run([program, model, output], capture_output=True, text=True)
+            self.assertEqual(0, run.returncode, run.stderr)
+            self.assertEqual("3 nodes -> 2 nodes, faster\nresults: equal\n", run.stdout)
+            self.assertEqual(2, len(onnx.load(output).graph.node))
+            self.assertRegex(run.stderr, "(?m)^checking ")
+
     def test_are_listed(self):
         folder = pathlib.Path(__file__).resolve().parents[2] / "examples"
         listed = {line.split("`")[1] for line in (folder / "README.md").read_text().splitlines() if line.startswith("| `")}
-        self.assertEqual({path.name for path in folder.glob("*.cpp")}, listed)
+        self.assertEqual({path.name for path in folder.glob("*.c*")}, listed)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // A C function for tests/layering/coexistence.py, which has no other way into the C++ library.
-#include <xflow/xflow.h>
+#include <xflow/all.h>
 
 #include <cstddef>
 
