@@ -17,10 +17,12 @@
 
 namespace xflow {
 
+// The phase of a comparison.
 enum class CheckPhase : std::uint8_t {
   running_a,  // A runs on a set of inputs
   running_b,  // B runs on the same set
 };
+// Returns the name of a phase, for people.
 constexpr const char* to_string(CheckPhase phase) {
   switch (phase) {
     case CheckPhase::running_a:
@@ -31,12 +33,14 @@ constexpr const char* to_string(CheckPhase phase) {
   return "";
 }
 
+// How far a comparison is.
 struct CheckProgress {
-  CheckPhase phase = CheckPhase::running_a;
-  double fraction = 0;  // of all runs of both models, from 0 to 1
-  std::string message;  // one line of text: "A in double, inputs 1 of 3"
+  CheckPhase phase = CheckPhase::running_a;  // what runs now
+  double fraction = 0;                       // of all runs of both models, from 0 to 1
+  std::string message;                       // one line of text: "A in double, inputs 1 of 3"
 };
 
+// The options of check_files.
 struct CheckOptions {
   // .npz files, .pb files and folders of .pb files. Empty: seeded inputs.
   std::vector<std::string> inputs;
@@ -44,8 +48,8 @@ struct CheckOptions {
   // 1, 2 and 3, any other unknown dimension 128, 64 and 32. If A accepts none of the three, they are 1
   // and 1024.
   std::vector<InputShape> shapes;
-  std::uint64_t seed = 1;
-  int runs = 1;  // number of seeds for each choice of sizes
+  std::uint64_t seed = 1;  // of the generated inputs
+  int runs = 1;            // number of seeds for each choice of sizes
   // Shell command of a program that runs both models (docs/runner.md). Empty: xflow evaluates them.
   std::string runner;
   // As InputOptions::allow_external, for both models.
@@ -60,10 +64,11 @@ struct CheckOptions {
   std::function<void(const CheckProgress&)> progress;
 };
 
+// The result of check_files.
 struct CheckReport {
   // The comparison of one output of A and B, in the worst of all runs.
   struct Output {
-    std::string name;
+    std::string name;     // of the output
     std::string type;     // "float32[1,10]"
     bool agrees = false;  // in all runs
     // Empty if it agrees. "shape [2,3] instead of [3,2]", "0.5 instead of 0.25 at [0,1] (error 0.25, allowed
@@ -75,9 +80,9 @@ struct CheckReport {
     // The compared elements of that run, and all elements of the output. Fewer are compared only if whole
     // models take more than a check may (docs/eval.md, *Limits of a comparison*).
     std::uint64_t checked_values = 0;
-    std::uint64_t values = 0;
+    std::uint64_t values = 0;  // all elements of the output
   };
-  bool equal = false;
+  bool equal = false;                // all outputs agree on all inputs
   std::vector<std::string> runs;     // labels of the inputs that were run
   std::vector<std::string> skipped;  // with the reason: "x: float32[2,3,64,64], seed 1: A cannot run: ..."
   std::vector<Output> outputs;       // in A's order; empty if the models differ before they are run

@@ -38,8 +38,8 @@ class XFLOW_API Context {
  public:
   Context();
   ~Context();
-  Context(Context&&) noexcept;
-  Context& operator=(Context&&) noexcept;
+  Context(Context&&) noexcept;             // the state moves
+  Context& operator=(Context&&) noexcept;  // the state moves; the former one is dropped
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
@@ -53,13 +53,16 @@ class XFLOW_API Context {
 // The functions of <xflow/optimize.h> and <xflow/graph.h> with a context. Same results and errors.
 XFLOW_API Result<OptimizeResult> optimize(Context& context, std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
+// optimize_file with a context.
 XFLOW_API Result<OptimizeReport> optimize_file(Context& context, const std::string& input, const std::string& output,
                                                const OptimizeOptions& options = {}, const ProgressCallback& progress = {});
+// optimize for a graph that is built in code, with a context.
 XFLOW_API Result<GraphResult> optimize(Context& context, const Graph& graph, const OptimizeOptions& options = {},
                                        const ProgressCallback& progress = {});
 // The functions of <xflow/simplify.h> with a context. They share only the proved rules, since they measure
 // nothing.
 XFLOW_API Result<SimplifyResult> simplify(Context& context, std::string_view model, const SimplifyOptions& options = {});
+// simplify_file with a context.
 XFLOW_API Result<SimplifyReport> simplify_file(Context& context, const std::string& input, const std::string& output,
                                                const SimplifyOptions& options = {});
 

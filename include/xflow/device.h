@@ -25,6 +25,7 @@ enum class CacheState : std::uint8_t {
   after_16_mib,  // 16 MiB
   after_64_mib,  // 64 MiB
 };
+// Returns the name of a state: "auto", "warm", "4MiB".
 constexpr const char* to_string(CacheState caches) {
   switch (caches) {
     case CacheState::automatic:
@@ -45,9 +46,9 @@ XFLOW_API Result<CacheState> parse_cache_state(std::string_view text);
 
 // A dense tensor that a kernel reads or writes.
 struct KernelTensor {
-  DataType data_type = DataType::float32;
-  std::vector<std::int64_t> dims;
-  bool constant = false;  // known before the run; a device may pack it outside of the timing
+  DataType data_type = DataType::float32;  // of its elements
+  std::vector<std::int64_t> dims;          // sizes, outermost first
+  bool constant = false;                   // known before the run; a device may pack it outside of the timing
 };
 
 // A pointwise operation on each element of a kernel's result, in the same launch.
@@ -59,22 +60,22 @@ struct FusedOperation {
 
 // One kernel launch, as plain data. docs/cost.md, *Kernels*, lists the names and their attributes.
 struct Kernel {
-  std::string name;     // "matmul", "convolution", "reduce", "softmax", "pointwise/relu", "copy"
-  std::string variant;  // of the kernel: "sum" of "reduce", "transpose" of "copy"
-  std::vector<KernelTensor> operands;
-  std::vector<KernelTensor> results;
+  std::string name;                    // "matmul", "convolution", "reduce", "softmax", "pointwise/relu", "copy"
+  std::string variant;                 // of the kernel: "sum" of "reduce", "transpose" of "copy"
+  std::vector<KernelTensor> operands;  // in the order of the operator
+  std::vector<KernelTensor> results;   // in the order of the operator
   std::vector<std::pair<std::string, std::vector<std::int64_t>>> integers;  // "strides": {2, 2}
-  std::vector<std::pair<std::string, double>> reals;
-  std::vector<FusedOperation> fused;
-  std::string text;  // the whole kernel in one line; equal kernels have equal texts
+  std::vector<std::pair<std::string, double>> reals;                        // real attributes
+  std::vector<FusedOperation> fused;                                        // in the order in which they are applied
+  std::string text;                                                         // the whole kernel in one line; equal kernels have equal texts
 };
 
 // A tensor of a model, with its elements: row-major, little-endian.
 struct ModelTensor {
-  std::string name;
-  DataType data_type = DataType::float32;
-  std::vector<std::int64_t> dims;
-  std::vector<std::byte> bytes;
+  std::string name;                        // of the input or output
+  DataType data_type = DataType::float32;  // of its elements
+  std::vector<std::int64_t> dims;          // sizes, outermost first
+  std::vector<std::byte> bytes;            // the elements
 };
 
 // A model that a device has loaded.
@@ -123,6 +124,7 @@ using CostFunction = std::function<Result<Nanoseconds>(const Kernel&)>;
 // and runs no models.
 XFLOW_API std::shared_ptr<Device> device_of(std::string name, CostFunction cost);
 
+// Where the times of kernels come from, and what runs whole models.
 struct DeviceOptions {
   // One of:
   // - "cpu";
@@ -134,8 +136,8 @@ struct DeviceOptions {
   std::string name;
   // A device of the caller, used instead of `name`. One call at a time may use it.
   std::shared_ptr<Device> own;
-  int threads = 1;  // threads of one kernel, 1 to 1024
-  CacheState caches = CacheState::automatic;
+  int threads = 1;                            // threads of one kernel, 1 to 1024
+  CacheState caches = CacheState::automatic;  // when kernels are timed
   // Shell command of a program that runs models (docs/runner.md). Empty: the device runs them with its own
   // kernels.
   std::string runner;
@@ -148,15 +150,16 @@ struct DeviceOptions {
   // File of measured costs. Empty: costs are kept in memory for the call or its context.
   std::string cost_database;
 
-  friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;
+  friend bool operator==(const DeviceOptions&, const DeviceOptions&) = default;  // compares all members
 };
 
+// A device of this machine.
 struct DeviceDescription {
   std::string name;  // as DeviceOptions::name: "cpu", "cuda:0"; "cuda" where no GPU is found
   // Hardware and kernel libraries: "Intel(R) Xeon(R) Processor, avx512_core, oneDNN 2.6.3". If the device is
   // not usable, the reason: "there is no CUDA driver: libcuda.so.1 was not found".
   std::string text;
-  bool usable = false;
+  bool usable = false;  // whether calls can use it
 };
 
 // Lists this CPU, then the GPUs. Loads the CUDA libraries if they exist. Never fails: unusable devices have
@@ -173,6 +176,7 @@ struct DefaultDevice {
 // end. `patience` bounds the time of the check.
 XFLOW_API DefaultDevice default_device(const std::string& check, Seconds patience = Seconds(120));
 
+// The result of check_device.
 struct DeviceCheck {
   std::uint64_t graphs = 0;  // graphs whose results agree with the reference
   std::uint64_t values = 0;  // elements compared in these graphs

@@ -32,25 +32,26 @@ enum class ErrorCode {
 // An error: its kind, a message and a place. The message is one lowercase line: what was found, what was
 // expected, what to do.
 struct Error {
-  ErrorCode code = ErrorCode::internal;
-  std::string message;
-  std::string where;  // a file, node, rule or line:column; may be empty
+  ErrorCode code = ErrorCode::internal;  // the kind
+  std::string message;                   // what was found, what was expected, what to do
+  std::string where;                     // a file, node, rule or line:column; may be empty
 
   // "where: message", or the message alone if there is no place.
   std::string text() const { return where.empty() ? message : where + ": " + message; }
 
-  friend bool operator==(const Error&, const Error&) = default;
+  friend bool operator==(const Error&, const Error&) = default;  // compares all members
 };
 
 // An Error that converts to any Result<T>.
 struct Unexpected {
-  Error error;
+  Error error;  // of the call that failed
 };
 
 // Makes an error to return from a function with a Result.
 inline Unexpected fail(ErrorCode code, std::string message, std::string where = {}) {
   return Unexpected{Error{code, std::move(message), std::move(where)}};
 }
+// Returns the same error from a function with another type of result.
 inline Unexpected fail(Error error) { return Unexpected{std::move(error)}; }
 
 // For programs: the Error that describes the current exception, without the texts of the standard library.
@@ -61,30 +62,31 @@ XFLOW_API Error error_of_exception();
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  using value_type = T;
-  using error_type = Error;
+  using value_type = T;      // of the value
+  using error_type = Error;  // of the error
 
   // NOLINTBEGIN(google-explicit-constructor): as std::expected
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Unexpected unexpected) : state_(std::in_place_index<1>, std::move(unexpected.error)) {}
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}                           // a success
+  Result(Unexpected unexpected) : state_(std::in_place_index<1>, std::move(unexpected.error)) {}  // a failure
   // NOLINTEND(google-explicit-constructor)
 
-  bool has_value() const { return state_.index() == 0; }
-  explicit operator bool() const { return has_value(); }
+  bool has_value() const { return state_.index() == 0; }  // whether the call succeeded
+  explicit operator bool() const { return has_value(); }  // has_value()
 
-  T& value() & { return *std::get_if<0>(check_value()); }
-  const T& value() const& { return *std::get_if<0>(check_value()); }
-  T&& value() && { return std::move(*std::get_if<0>(check_value())); }
-  T& operator*() & { return value(); }
-  const T& operator*() const& { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
-  T* operator->() { return &value(); }
-  const T* operator->() const { return &value(); }
+  T& value() & { return *std::get_if<0>(check_value()); }               // the value
+  const T& value() const& { return *std::get_if<0>(check_value()); }    // the value
+  T&& value() && { return std::move(*std::get_if<0>(check_value())); }  // the value, to be moved from
+  T& operator*() & { return value(); }                                  // the value
+  const T& operator*() const& { return value(); }                       // the value
+  T&& operator*() && { return std::move(*this).value(); }               // the value, to be moved from
+  T* operator->() { return &value(); }                                  // a member of the value
+  const T* operator->() const { return &value(); }                      // a member of the value
 
-  Error& error() & { return *std::get_if<1>(check_error()); }
-  const Error& error() const& { return *std::get_if<1>(check_error()); }
-  Error&& error() && { return std::move(*std::get_if<1>(check_error())); }
+  Error& error() & { return *std::get_if<1>(check_error()); }               // why the call failed
+  const Error& error() const& { return *std::get_if<1>(check_error()); }    // why the call failed
+  Error&& error() && { return std::move(*std::get_if<1>(check_error())); }  // why the call failed, to be moved from
 
+  // The value, or `other` after a failure.
   template <typename U>
   T value_or(U&& other) const& {
     return has_value() ? value() : static_cast<T>(std::forward<U>(other));
@@ -115,25 +117,28 @@ class [[nodiscard]] Result {
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  using value_type = void;
-  using error_type = Error;
+  using value_type = void;   // there is no value
+  using error_type = Error;  // of the error
 
   Result() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): as std::expected
-  Result(Unexpected unexpected) : error_(std::move(unexpected.error)), ok_(false) {}
+  Result(Unexpected unexpected) : error_(std::move(unexpected.error)), ok_(false) {}  // a failure
 
-  bool has_value() const { return ok_; }
-  explicit operator bool() const { return ok_; }
-  void value() const { assert(ok_); }
+  bool has_value() const { return ok_; }          // whether the call succeeded
+  explicit operator bool() const { return ok_; }  // has_value()
+  void value() const { assert(ok_); }             // requires has_value()
 
+  // Why the call failed; requires !has_value().
   Error& error() & {
     assert(!ok_);
     return error_;
   }
+  // Why the call failed; requires !has_value().
   const Error& error() const& {
     assert(!ok_);
     return error_;
   }
+  // Why the call failed, to be moved from; requires !has_value().
   Error&& error() && {
     assert(!ok_);
     return std::move(error_);
@@ -151,12 +156,16 @@ class [[nodiscard]] Result<void> {
 // returns the error.
 // NOLINTBEGIN(bugprone-macro-parentheses): a declaration cannot stand in parentheses.
 #define XFLOW_CONCAT_(a, b) a##b
+// Joins two tokens after they are expanded.
 #define XFLOW_CONCAT(a, b) XFLOW_CONCAT_(a, b)
+// The statements of XFLOW_TRY; `temporary` names the result.
 #define XFLOW_TRY_(temporary, declaration, expression)                \
   auto temporary = (expression);                                      \
   if (!temporary) return ::xflow::fail(std::move(temporary).error()); \
   declaration = *std::move(temporary)
+// Binds the value of a Result to a declaration, or returns its error from the enclosing function.
 #define XFLOW_TRY(declaration, expression) XFLOW_TRY_(XFLOW_CONCAT(xflow_result_, __LINE__), declaration, expression)
+// Returns the error of a Result from the enclosing function, if there is one.
 #define XFLOW_CHECK(expression)                                                                                 \
   do {                                                                                                          \
     if (auto xflow_result = (expression); !xflow_result) return ::xflow::fail(std::move(xflow_result).error()); \

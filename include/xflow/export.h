@@ -3,4 +3,5 @@
 // `XFLOW_API Result<void> f();`, `class XFLOW_API C { ... };`.
 #pragma once
 
+// Marks what libxflow.so exports.
 #define XFLOW_API __attribute__((visibility("default")))

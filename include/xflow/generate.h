@@ -18,11 +18,13 @@
 
 namespace xflow {
 
+// The phase of a job.
 enum class GeneratePhase : std::uint8_t {
   enumerating,  // enumerating graphs
   grouping,     // finding graphs that seem equal
   deriving,     // deriving candidates from rules, and proving those that do not follow
 };
+// Returns the name of a phase, for people.
 constexpr const char* to_string(GeneratePhase phase) {
   switch (phase) {
     case GeneratePhase::enumerating:
@@ -35,14 +37,16 @@ constexpr const char* to_string(GeneratePhase phase) {
   return "";
 }
 
+// How far a job is.
 struct GenerateProgress {
-  GeneratePhase phase = GeneratePhase::enumerating;
+  GeneratePhase phase = GeneratePhase::enumerating;  // what is done now
   // The done part of the phase, from 0 to 1. Enumerating and grouping alternate, once for each kind of
   // tensors. Deriving starts again at 0, at most twice, if a rule turns out to have no proof for all ranks.
   double fraction = 0;
   std::string message;  // one line of text: "float: graphs: 3 of 64"
 };
 
+// The options of generate.
 struct GenerateOptions {
   // Names of operators and constants, from generator_operators() or generator_preset(). Empty: the job in
   // `out` continues with its own options.
@@ -68,6 +72,7 @@ struct GenerateOptions {
   std::function<void(const GenerateProgress&)> progress;
 };
 
+// What a job did.
 struct GenerateSummary {
   std::uint64_t graphs = 0;      // enumerated graphs
   std::uint64_t candidates = 0;  // pairs of graphs that seem equal
@@ -76,9 +81,9 @@ struct GenerateSummary {
 
   // Wall clock of the steps in this process. A step that an earlier call finished takes none.
   Seconds enumerating{};
-  Seconds grouping{};
-  Seconds deriving{};
-  Seconds proving{};  // and writing the files
+  Seconds grouping{};  // finding graphs that seem equal
+  Seconds deriving{};  // deriving candidates from rules
+  Seconds proving{};   // and writing the files
 };
 
 // Names of all operators and constants that can be enumerated, in alphabetical order.
@@ -117,7 +122,7 @@ class XFLOW_API GeneratorWorker {
  public:
   // Errors: those of RuleSet::read for the rules of options.beside.
   static Result<GeneratorWorker> make(const GenerateOptions& options);
-  GeneratorWorker(GeneratorWorker&&) noexcept;
+  GeneratorWorker(GeneratorWorker&&) noexcept;  // the state moves
   ~GeneratorWorker();
   // Computes a task. Several threads may call it at a time.
   Result<std::string> run(const std::string& task);

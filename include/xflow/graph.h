@@ -38,16 +38,17 @@ concept SizeNumber = std::integral<T> && !std::same_as<T, bool>;
 // a list: {"N", 64, 256}.
 class Dimension {
  public:
+  // A number.
   template <SizeNumber Number>
   Dimension(Number size) : value_(static_cast<std::int64_t>(size)) {}
-  Dimension(std::string name) : value_(std::move(name)) {}
-  Dimension(const char* name) : value_(std::string(name)) {}
-  bool is_named() const { return std::holds_alternative<std::string>(value_); }
+  Dimension(std::string name) : value_(std::move(name)) {}                       // a name
+  Dimension(const char* name) : value_(std::string(name)) {}                     // a name
+  bool is_named() const { return std::holds_alternative<std::string>(value_); }  // whether it is a name
   // Requires !is_named().
   std::int64_t size() const { return std::get<std::int64_t>(value_); }
   // Requires is_named().
   const std::string& name() const { return std::get<std::string>(value_); }
-  friend bool operator==(const Dimension&, const Dimension&) = default;
+  friend bool operator==(const Dimension&, const Dimension&) = default;  // compares the numbers or names
 
  private:
   std::variant<std::int64_t, std::string> value_;
@@ -59,15 +60,16 @@ class Dimension {
 // as "2*N + 1". Read it with std::get_if, as any variant.
 class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_t>, std::vector<Dimension>, double, std::string, DataType> {
  public:
+  // An integer.
   template <SizeNumber Number>
   AttributeValue(Number value) : variant(static_cast<std::int64_t>(value)) {}
-  AttributeValue(double value) : variant(value) {}
-  AttributeValue(std::string word) : variant(std::move(word)) {}
-  AttributeValue(const char* word) : variant(std::string(word)) {}
-  AttributeValue(DataType type) : variant(type) {}
-  AttributeValue(std::vector<std::int64_t> integers) : variant(std::move(integers)) {}
-  AttributeValue(std::vector<Dimension> sizes) : variant(std::move(sizes)) {}
-  AttributeValue(std::initializer_list<Dimension> list) : variant(of_list(list)) {}
+  AttributeValue(double value) : variant(value) {}                                      // a real number
+  AttributeValue(std::string word) : variant(std::move(word)) {}                        // a word
+  AttributeValue(const char* word) : variant(std::string(word)) {}                      // a word
+  AttributeValue(DataType type) : variant(type) {}                                      // an element type
+  AttributeValue(std::vector<std::int64_t> integers) : variant(std::move(integers)) {}  // integers
+  AttributeValue(std::vector<Dimension> sizes) : variant(std::move(sizes)) {}           // sizes
+  AttributeValue(std::initializer_list<Dimension> list) : variant(of_list(list)) {}     // sizes if one is named, otherwise integers
 
  private:
   static variant of_list(std::initializer_list<Dimension> list) {
@@ -79,6 +81,7 @@ class AttributeValue : public std::variant<std::int64_t, std::vector<std::int64_
     return integers;
   }
 };
+// An attribute and its name.
 using NamedAttribute = std::pair<std::string, AttributeValue>;
 
 // NOLINTEND(google-explicit-constructor)
@@ -86,43 +89,45 @@ using NamedAttribute = std::pair<std::string, AttributeValue>;
 // A value of one graph: the number of an input, weight or result, in the order of their creation.
 enum class Value : std::uint32_t {};
 
+// An input of a graph.
 struct GraphInput {
-  std::string name;
-  Value value;
-  DataType data_type;
-  std::vector<Dimension> dims;
+  std::string name;             // as it is in results and messages
+  Value value;                  // its number
+  DataType data_type;           // of its elements
+  std::vector<Dimension> dims;  // sizes, outermost first
 };
 
+// An output of a graph.
 struct GraphOutput {
-  std::string name;
-  Value value;
+  std::string name;  // as it is in results and messages
+  Value value;       // that the graph returns
 };
 
 // A constant. Elements are row-major and little-endian.
 struct GraphWeight {
-  Value value;
-  DataType data_type;
-  std::vector<std::int64_t> dims;
+  Value value;                       // its number
+  DataType data_type;                // of its elements
+  std::vector<std::int64_t> dims;    // sizes, outermost first
   std::span<const std::byte> bytes;  // valid as long as the graph exists
 };
 
 // One operation. Names, operands and attributes are those of the rule language (docs/rules.md). src/ops has
 // a file for each operator.
 struct GraphNode {
-  std::string op;
-  std::vector<Value> operands;
-  std::vector<Value> results;
-  std::vector<NamedAttribute> attributes;
+  std::string op;                          // name of the operator
+  std::vector<Value> operands;             // in the order of the operator
+  std::vector<Value> results;              // in the order of the operator
+  std::vector<NamedAttribute> attributes;  // of the operator
 };
 
 // An immutable graph; copies share it.
 class XFLOW_API Graph {
  public:
-  std::span<const GraphInput> inputs() const;
-  std::span<const GraphWeight> weights() const;
+  std::span<const GraphInput> inputs() const;    // in the order of their creation
+  std::span<const GraphWeight> weights() const;  // in the order of their creation
   // Operands come before their users.
   std::span<const GraphNode> nodes() const;
-  std::span<const GraphOutput> outputs() const;
+  std::span<const GraphOutput> outputs() const;  // in the order of their creation
 
   struct State;  // implementation detail
   explicit Graph(std::shared_ptr<const State> state);
@@ -161,9 +166,10 @@ class XFLOW_API GraphBuilder {
   std::unique_ptr<State> state_;
 };
 
+// A graph and the report of its optimisation.
 struct GraphResult {
-  Graph graph;  // the original if nothing was gained
-  OptimizeReport report;
+  Graph graph;            // the original if nothing was gained
+  OptimizeReport report;  // what the optimisation did
 };
 
 // Optimises a graph. options.input.shapes gives the sizes of named dimensions, by input. Errors: those of

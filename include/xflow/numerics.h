@@ -15,6 +15,7 @@ enum class Numerics : std::uint8_t {
   rounding,  // the same up to rounding where inputs and results are finite
   any,       // infinities and NaN may change as well
 };
+// Returns "exact", "rounding" or "any".
 constexpr const char* to_string(Numerics numerics) {
   switch (numerics) {
     case Numerics::exact:

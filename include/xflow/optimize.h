@@ -44,12 +44,13 @@ struct InputOptions {
   std::vector<std::string> allow_external;
 };
 
+// How the search goes on, and which rewrites it has.
 struct SearchOptions {
   // The search stops when the first budget is used up. With a budget of states the search is the same in
   // every run. The gate measures whether its result is written (ValidationOptions::gate).
   std::optional<Seconds> max_time;          // wall clock, without timing kernels; 30 s if there is no budget at all
   std::optional<std::uint64_t> max_states;  // number of graphs costed
-  Strategy strategy = Strategy::automatic;
+  Strategy strategy = Strategy::automatic;  // the order in which rewrites are tried
   // A strategy of the caller, used instead of `strategy`. It is called from the calling thread, once for
   // each search of a graph (a result is searched again, and so are the bodies of nodes).
   std::shared_ptr<SearchStrategy> own_strategy = nullptr;
@@ -61,7 +62,7 @@ struct SearchOptions {
   // Bytes that all constants together may grow by: this fraction of the original's, or this number,
   // whichever is more. At least 0.
   double max_growth = 0.05;
-  std::uint64_t max_growth_bytes = 64U << 10U;
+  std::uint64_t max_growth_bytes = 64U << 10U;  // see max_growth
   // Memory in bytes for the states of the search and its cached rewrites. When they take more, the expensive
   // half of the states to expand is dropped; an own_strategy ends then. OptimizeOptions::max_memory bounds
   // the process as a whole.
@@ -73,7 +74,7 @@ struct SearchOptions {
   // Rules as text (docs/rules.md) that replace the built-in ones and `rules`, with the same guarantee. To
   // use rules together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
   std::optional<std::string> rule_text;
-  Numerics numerics = Numerics::rounding;
+  Numerics numerics = Numerics::rounding;  // how rewrites may change floating point results
   // Whether a bound on the best graph is looked for (SearchReport::gap): as many graphs again as max_states
   // are costed for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price
   // for every kernel and none has to be measured, which is a profile.
@@ -84,6 +85,7 @@ struct SearchOptions {
   int threads = 1;
 };
 
+// How a result is measured before it is written.
 struct ValidationOptions {
   // True: the original and the result run in pairs, and the result is written only if it is faster. False:
   // whole models are not run, and the predicted time decides.
@@ -97,20 +99,22 @@ enum class Accept : std::uint8_t {
   smaller,  // also if the clean-ups of <xflow/simplify.h> make it smaller and it is not measured to be slower
 };
 
+// Which results are written, and where external data goes.
 struct OutputOptions {
-  Accept accept = Accept::faster;
+  Accept accept = Accept::faster;  // the condition for writing a result
   // File name relative to the folder of the output. All tensors of 1 KiB and more and all external data of
   // the model are written to this file. Empty: external data stays in its files, and new tensors may go to
   // another file (docs/files.md).
   std::string save_as_external_data;
 };
 
+// The options of optimize.
 struct OptimizeOptions {
-  InputOptions input;
-  SearchOptions search;
-  DeviceOptions device;
-  ValidationOptions validation;
-  OutputOptions output;
+  InputOptions input;            // the model and its inputs
+  SearchOptions search;          // the search
+  DeviceOptions device;          // kernel times and runs
+  ValidationOptions validation;  // measuring the result
+  OutputOptions output;          // writing the result
   // Wall clock of the whole call, from reading the model to running whole models. At the limit the best
   // result that was checked and passed the gate is written, otherwise the original. Default: 5 minutes, or
   // 10 times search.max_time if that is more.
@@ -125,12 +129,14 @@ struct OptimizeOptions {
   std::function<void(const std::string&)> warning;
 };
 
+// What an optimisation is doing.
 enum class Phase : std::uint8_t {
   measuring,  // timing kernels for the search
   searching,
   checking,  // comparing rewritten parts with the parts that they replace
   running,   // running whole models in pairs
 };
+// Returns the name of a phase: "measuring", "searching", "checking", "running".
 constexpr const char* to_string(Phase phase) {
   switch (phase) {
     case Phase::measuring:
@@ -145,8 +151,9 @@ constexpr const char* to_string(Phase phase) {
   return "";
 }
 
+// How far an optimisation is.
 struct OptimizeProgress {
-  Phase phase = Phase::measuring;
+  Phase phase = Phase::measuring;  // what it is doing
   // The used part of the phase's bound, from 0 to 1: of the search budget while measuring and searching, of
   // the time limit while checking, of max_measure_time while running. A phase may end before 1.
   double fraction = 0;
@@ -161,9 +168,10 @@ struct OptimizeProgress {
 // Called a few times per second from the calling thread.
 using ProgressCallback = std::function<void(const OptimizeProgress&)>;
 
+// A model and the report of its optimisation.
 struct OptimizeResult {
-  std::string model;  // ONNX bytes
-  OptimizeReport report;
+  std::string model;      // ONNX bytes
+  OptimizeReport report;  // what the optimisation did
 };
 
 // Optimises an ONNX model given as bytes. External data cannot be found from bytes: use optimize_file. Calls

@@ -25,12 +25,15 @@ namespace xflow {
 // Times of an instance.
 using Milliseconds = std::chrono::duration<double, std::milli>;
 
+// What a placement makes small.
 enum class PlacementObjective : std::uint8_t {
   max_load,  // the largest load of a device: the time of one sample in a full pipeline
   latency,   // the time of one sample, where the part of an accelerator is one task
 };
+// Returns "max-load" or "latency".
 constexpr const char* to_string(PlacementObjective objective) { return objective == PlacementObjective::max_load ? "max-load" : "latency"; }
 
+// How a placement is found.
 enum class PlacementMethod : std::uint8_t {
   automatic,  // all methods for the objective, one after the other
   orders,     // max load: dynamic program over intervals of random topological orders
@@ -40,6 +43,7 @@ enum class PlacementMethod : std::uint8_t {
   list,       // latency: each group goes to the device where it ends first
   split,      // no search: the value of a given split
 };
+// Returns the name of a method: "auto", "orders".
 constexpr const char* to_string(PlacementMethod method) {
   switch (method) {
     case PlacementMethod::automatic:
@@ -60,6 +64,7 @@ constexpr const char* to_string(PlacementMethod method) {
   return "";
 }
 
+// Why a search for a placement ended.
 enum class PlacementStop : std::uint8_t {
   optimal,     // the value meets the bound
   finished,    // the method has nothing left to do
@@ -67,6 +72,7 @@ enum class PlacementStop : std::uint8_t {
   time_limit,  // PlaceOptions::budget
   cancelled,   // CancellationToken::finish()
 };
+// Returns the reason, for people.
 constexpr const char* to_string(PlacementStop stop) {
   switch (stop) {
     case PlacementStop::optimal:
@@ -91,6 +97,7 @@ enum class PlacementBound : std::uint8_t {
   star,          // max load: the device of a group has at least its cheapest surroundings (a minimum cut)
   longest_path,  // latency: each node of a path on its faster device
 };
+// Returns the name of a bound, for people.
 constexpr const char* to_string(PlacementBound bound) {
   switch (bound) {
     case PlacementBound::group:
@@ -107,42 +114,44 @@ constexpr const char* to_string(PlacementBound bound) {
   return "";
 }
 
+// The options of place.
 struct PlaceOptions {
-  PlacementObjective objective = PlacementObjective::max_load;
-  PlacementMethod method = PlacementMethod::automatic;
+  PlacementObjective objective = PlacementObjective::max_load;  // what is made small
+  PlacementMethod method = PlacementMethod::automatic;          // how the placement is found
   // Time limit. It stops the sequence of steps that the seed determines.
   Seconds budget{10};
   // Number of steps; a step is a proposal of the local search, a pair of ideals or an interval of an order.
   // Without a time limit that stops earlier, results depend on the instance, the method, the seed and this
   // number only.
   std::optional<std::uint64_t> steps;
-  std::uint64_t seed = 1;
+  std::uint64_t seed = 1;  // of random orders and steps
   // finish() ends the call with the best placement so far; stop() with ErrorCode::limit, "cancelled".
   CancellationToken cancel;
 };
 
 // A device and its nodes.
 struct PlacedDevice {
-  bool is_accelerator = true;
+  bool is_accelerator = true;       // otherwise it is a CPU
   Milliseconds load{};              // compute, and for an accelerator transfers in and out
   double bytes = 0;                 // sum of the sizes of its nodes
   std::vector<std::int64_t> nodes;  // ids, in the order of the instance
 };
 
+// A placement, and how good it is.
 struct PlacementResult {
-  PlacementObjective objective = PlacementObjective::max_load;
-  Milliseconds value{};
-  Milliseconds bound{};  // no placement has a smaller value
-  PlacementBound bound_by = PlacementBound::work;
+  PlacementObjective objective = PlacementObjective::max_load;  // what was made small
+  Milliseconds value{};                                         // of the objective, for this placement
+  Milliseconds bound{};                                         // no placement has a smaller value
+  PlacementBound bound_by = PlacementBound::work;               // the kind of the bound
   // Best value of contiguous placements: no forward path leaves a device and returns. Known after the
   // method `ideals` has ended.
   std::optional<Milliseconds> contiguous;
   PlacementMethod method = PlacementMethod::split;  // the method that found the placement
-  PlacementStop stop = PlacementStop::finished;
-  std::uint64_t seed = 0;
-  std::uint64_t steps = 0;            // steps made
-  double memory = 0;                  // bytes of one accelerator
-  std::vector<PlacedDevice> devices;  // those of the instance: first accelerators, then CPUs; some may be empty
+  PlacementStop stop = PlacementStop::finished;     // why the search ended
+  std::uint64_t seed = 0;                           // PlaceOptions::seed
+  std::uint64_t steps = 0;                          // steps made
+  double memory = 0;                                // bytes of one accelerator
+  std::vector<PlacedDevice> devices;                // those of the instance: first accelerators, then CPUs; some may be empty
 
   // value / bound - 1; 0 if both are 0.
   double gap() const { return value.count() > bound.count() ? value.count() / bound.count() - 1 : 0; }
@@ -179,6 +188,7 @@ XFLOW_API Result<PlacementResult> place_file(const std::string& path, const Plac
 // Errors: as place(); unreadable for a split with unknown, repeated or missing nodes, a class on two
 // devices, or more devices than the instance.
 XFLOW_API Result<PlacementResult> evaluate_split(std::string_view instance, std::string_view split, PlacementObjective objective);
+// The same for two files. Errors: also unreadable for a missing file.
 XFLOW_API Result<PlacementResult> evaluate_split_files(const std::string& instance, const std::string& split, PlacementObjective objective);
 
 }  // namespace xflow

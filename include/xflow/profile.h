@@ -16,10 +16,12 @@ namespace xflow {
 
 class Context;
 
+// The phase of Profile::record.
 enum class ProfilePhase : std::uint8_t {
   measuring,  // timing the kernels of a model
   searching,  // timing the kernels of its rewrites
 };
+// Returns the name of a phase, for people.
 constexpr const char* to_string(ProfilePhase phase) {
   switch (phase) {
     case ProfilePhase::measuring:
@@ -30,15 +32,17 @@ constexpr const char* to_string(ProfilePhase phase) {
   return "";
 }
 
+// How far Profile::record is.
 struct ProfileProgress {
-  ProfilePhase phase = ProfilePhase::measuring;
-  double fraction = 0;  // of all models, from 0 to 1; a search that starts again with new times goes back
-  std::string model;    // its path
-  std::string message;  // one line of text: "timing the kernels of a.onnx"
+  ProfilePhase phase = ProfilePhase::measuring;  // what it is doing
+  double fraction = 0;                           // of all models, from 0 to 1; a search that starts again with new times goes back
+  std::string model;                             // its path
+  std::string message;                           // one line of text: "timing the kernels of a.onnx"
 };
 // Called when a phase begins and a few times per second while searching, from the calling thread.
 using ProfileProgressCallback = std::function<void(const ProfileProgress&)>;
 
+// The kernel times of a device, which may be elsewhere (docs/cost.md, *Profiles*).
 class XFLOW_API Profile {
  public:
   // Reads a profile from a file. Errors: syntax (`where` is file:line), io.
@@ -82,6 +86,7 @@ class XFLOW_API Profile {
   // rooflines or views.
   Result<std::size_t> merge(const Profile& other);
 
+  // Which kernels prune drops.
   struct Prune {
     bool with_interference = false;  // drop kernels that were timed under interference
     bool refused = false;            // drop kernels that the device refused
@@ -90,6 +95,7 @@ class XFLOW_API Profile {
   // Drops kernels and returns how many.
   std::size_t prune(const Prune& what);
 
+  // What add_to_costs added.
   struct Imported {
     std::size_t kernels = 0;  // kernels of this device in the file after the call
     std::size_t added = 0;    // new kernels
@@ -98,10 +104,10 @@ class XFLOW_API Profile {
   Result<Imported> add_to_costs(const std::string& database) const;
 
   ~Profile();
-  Profile(const Profile&);
-  Profile(Profile&&) noexcept;
-  Profile& operator=(const Profile&);
-  Profile& operator=(Profile&&) noexcept;
+  Profile(const Profile&);                 // copies all kernels
+  Profile(Profile&&) noexcept;             // the kernels move
+  Profile& operator=(const Profile&);      // copies all kernels
+  Profile& operator=(Profile&&) noexcept;  // the kernels move
 
  private:
   struct State;

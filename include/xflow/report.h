@@ -29,20 +29,20 @@ struct SizesReport {
 
 // Predicted times of one run: the sums of the measured times of the kernels.
 struct PredictedTimes {
-  Nanoseconds before{};
-  Nanoseconds after{};  // of the result, even if the gate found it slower and the original is kept
+  Nanoseconds before{};  // of the original
+  Nanoseconds after{};   // of the result, even if the gate found it slower and the original is kept
 };
 
 // A rewrite on the path to the result.
 struct RewriteStep {
-  std::string rule;
+  std::string rule;    // its name, or that of a built-in simplification
   std::string where;   // "node 'conv1' (Conv)": the replaced node of the original, or the origin of the value
   Nanoseconds gain{};  // predicted time saved; negative for a step that pays later
 };
 
 // How often a rule or a built-in simplification was used (docs/search.md, *The report*).
 struct RuleCount {
-  std::string rule;
+  std::string rule;                             // its name, or that of a built-in simplification
   std::uint64_t matched = 0;                    // occurrences found
   std::uint64_t improved = 0;                   // occurrences that saved time when first costed
   std::uint64_t applied = 0;                    // steps on the path to the result
@@ -55,13 +55,13 @@ struct RuleCount {
 // the model reach were visited, whatever they cost; parts do not overlap. A part with too many of them for
 // the budget is open, and counts as if it took no time. Rewrites and kernels across parts are left out.
 struct GapReport {
-  std::string reason = {};    // why there is no bound; empty if there is one
-  Nanoseconds lower_bound{};  // predicted, with the bodies as they are in the result
-  std::uint64_t parts = 0;
-  std::uint64_t open_parts = 0;
-  Nanoseconds open_time{};   // predicted time of the open parts in the original
-  std::uint64_t states = 0;  // number of graphs costed for it, beside SearchReport::states
-  Nanoseconds body_time{};   // predicted time of the bodies, which is part of the lower bound
+  std::string reason = {};       // why there is no bound; empty if there is one
+  Nanoseconds lower_bound{};     // predicted, with the bodies as they are in the result
+  std::uint64_t parts = 0;       // number of parts
+  std::uint64_t open_parts = 0;  // parts with too many graphs for the budget
+  Nanoseconds open_time{};       // predicted time of the open parts in the original
+  std::uint64_t states = 0;      // number of graphs costed for it, beside SearchReport::states
+  Nanoseconds body_time{};       // predicted time of the bodies, which is part of the lower bound
 
   // How far a predicted time is above the lower bound, as a fraction of the bound: 0.031 is 3.1 %. 0 if it
   // is below, by rewrites across parts. Nothing without a bound, and if it is more than 1.
@@ -81,6 +81,7 @@ enum class StopReason : std::uint8_t {
   search_memory,  // no state was left but those dropped because of SearchOptions::max_bytes
   cancelled,      // by OptimizeOptions::cancel
 };
+// Returns the reason, for people.
 constexpr const char* to_string(StopReason reason) {
   switch (reason) {
     case StopReason::exhausted:
@@ -107,14 +108,15 @@ constexpr const char* to_string(StopReason reason) {
   return "";
 }
 
+// What the search did.
 struct SearchReport {
   std::uint64_t states = 0;               // number of graphs costed
   std::uint64_t expanded = 0;             // number of graphs whose rewrites were all tried
   std::optional<StopReason> stop_reason;  // empty if no search was begun
-  std::vector<RewriteStep> steps;
-  std::vector<RuleCount> rules;       // rules that matched
-  std::optional<GapReport> gap = {};  // of the main graph's first search
-  Seconds time{};                     // of the main graph's searches, without timing kernels
+  std::vector<RewriteStep> steps;         // the rewrites that lead to the result, in their order
+  std::vector<RuleCount> rules;           // rules that matched
+  std::optional<GapReport> gap = {};      // of the main graph's first search
+  Seconds time{};                         // of the main graph's searches, without timing kernels
 };
 
 // The kernels whose times the search used.
@@ -137,31 +139,31 @@ struct KernelReport {
 
 // The launches of a kernel in a run of the main graph, and their predicted times.
 struct KernelChange {
-  std::string kernel;  // its text (docs/cost.md, *Kernels*)
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
-  PredictedTimes time;  // of all launches
+  std::string kernel;        // its text (docs/cost.md, *Kernels*)
+  std::uint64_t before = 0;  // launches in a run of the original
+  std::uint64_t after = 0;   // launches in a run of the result
+  PredictedTimes time;       // of all launches
 };
 
 // Nodes of the main graph.
 struct NodeCounts {
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
+  std::uint64_t before = 0;  // in the original
+  std::uint64_t after = 0;   // in the result
   std::uint64_t kept = 0;    // nodes written back byte for byte
   std::uint64_t merged = 0;  // nodes merged with an equal node
 };
 
 // How many nodes of the main graph have an operator.
 struct OperatorChange {
-  std::string op;  // "Conv", or "com.microsoft.Gelu" outside of ONNX's own domain
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
+  std::string op;            // "Conv", or "com.microsoft.Gelu" outside of ONNX's own domain
+  std::uint64_t before = 0;  // nodes in the original
+  std::uint64_t after = 0;   // nodes in the result
 };
 
 // Bytes of all constants.
 struct ConstantBytes {
-  std::uint64_t before = 0;
-  std::uint64_t after = 0;
+  std::uint64_t before = 0;  // in the original
+  std::uint64_t after = 0;   // in the result
 };
 
 // The comparison of a rewritten value with the value that it replaces.
@@ -178,7 +180,7 @@ struct CheckedRegion {
 // A rewrite that was withdrawn because its result did not agree with the part that it replaced. The search
 // continued without it.
 struct WithdrawnRewrite {
-  std::string rule;
+  std::string rule;     // its name
   std::string where;    // as RewriteStep::where
   std::string value;    // the value that differs
   std::string message;  // the difference
@@ -186,12 +188,12 @@ struct WithdrawnRewrite {
 
 // The checks of rewritten parts against the parts that they replace.
 struct RegionsReport {
-  std::vector<CheckedRegion> checked;
+  std::vector<CheckedRegion> checked;  // in the order of the checks
   // The sizes of the checks: "x: [1, 3, 128, 128]", or "the declared sizes" if the model leaves none open.
   std::vector<std::string> sizes;
-  std::vector<std::string> skipped_sizes;  // sizes without checks, with the reason
-  std::vector<WithdrawnRewrite> withdrawn;
-  Seconds time{};  // of checking regions of the main graph
+  std::vector<std::string> skipped_sizes;   // sizes without checks, with the reason
+  std::vector<WithdrawnRewrite> withdrawn;  // rewrites that did not agree
+  Seconds time{};                           // of checking regions of the main graph
 };
 
 // The gate's verdict on a result (docs/cost.md, *The gate*).
@@ -202,6 +204,7 @@ enum class GateVerdict : std::uint8_t {
   undecided,  // too few pairs, or too much noise to exclude that it is slower
   failed,     // one of the models could not be run
 };
+// Returns the name of a verdict: "faster", "undecided".
 constexpr const char* to_string(GateVerdict verdict) {
   switch (verdict) {
     case GateVerdict::faster:
@@ -227,6 +230,7 @@ enum class GateStop : std::uint8_t {
   unconfirmed,     // the same, after the result was faster in its first set-up
   failure,         // GateComparison::failure
 };
+// Returns the reason, for people.
 constexpr const char* to_string(GateStop stop) {
   switch (stop) {
     case GateStop::decided:
@@ -252,6 +256,7 @@ enum class Clock : std::uint8_t {
   thread_cpu_time,  // processor time of one thread
   device_time,      // the clock of a GPU
 };
+// Returns the name of a clock: "wall time".
 constexpr const char* to_string(Clock clock) {
   switch (clock) {
     case Clock::wall_time:
@@ -282,24 +287,24 @@ struct PairedTimes {
 
 // The comparison at one choice of sizes. The inherited times are by GateReport::clock.
 struct GateComparison : PairedTimes {
-  std::string sizes;  // sizes of all inputs, as in SizesReport::assumed
-  GateVerdict verdict = GateVerdict::undecided;
-  std::uint64_t pairs = 0;    // number of pairs of samples
-  std::uint64_t repeats = 1;  // runs in a sample
+  std::string sizes;                             // sizes of all inputs, as in SizesReport::assumed
+  GateVerdict verdict = GateVerdict::undecided;  // of the comparison
+  std::uint64_t pairs = 0;                       // number of pairs of samples
+  std::uint64_t repeats = 1;                     // runs in a sample
   // Processor time of all threads, if the runner gives it beside the wall clock. The result must be faster
   // by one clock and not slower by the other.
   std::optional<PairedTimes> processor;
-  GateStop stop_reason = GateStop::pairs;
-  std::string failure;  // empty unless the verdict is failed
+  GateStop stop_reason = GateStop::pairs;  // why it ended
+  std::string failure;                     // empty unless the verdict is failed
 };
 
 // Runs of the whole model in pairs with the original.
 struct GateReport {
-  bool run = false;
-  std::string reason;  // why nothing was timed; empty if `run`
-  std::string device;  // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
-  Clock clock = Clock::wall_time;
-  std::vector<GateComparison> comparisons;
+  bool run = false;                         // whether whole models were run
+  std::string reason;                       // why nothing was timed; empty if `run`
+  std::string device;                       // "onnxruntime 1.31.1, CPUExecutionProvider, ..., 1 thread"
+  Clock clock = Clock::wall_time;           // that the comparisons use
+  std::vector<GateComparison> comparisons;  // one for each choice of sizes
   // Rejected candidates, with reasons: those before the written one or, if none was written, those after the
   // first.
   std::vector<std::string> others;
@@ -317,13 +322,13 @@ struct GateReport {
 
 // The body of an If, Loop or Scan, which is optimised as a separate graph.
 struct BodyReport {
-  std::string place;         // "body of node 'loop' (Loop)"
-  std::uint64_t runs = 1;    // runs of the body in one run of the model; an unknown trip count counts as 1
-  PredictedTimes predicted;  // of one run of the body; the model's times include `runs` times as much
-  std::uint64_t nodes_before = 0;
-  std::uint64_t nodes_after = 0;
-  bool improved = false;
-  std::string reason = {};  // why the body stays as it is
+  std::string place;               // "body of node 'loop' (Loop)"
+  std::uint64_t runs = 1;          // runs of the body in one run of the model; an unknown trip count counts as 1
+  PredictedTimes predicted;        // of one run of the body; the model's times include `runs` times as much
+  std::uint64_t nodes_before = 0;  // in the original
+  std::uint64_t nodes_after = 0;   // in the result
+  bool improved = false;           // whether the body was rewritten
+  std::string reason = {};         // why the body stays as it is
   // Gate results of the body alone, if it was run: "0.942 of the time of the body [0.931, 0.957] in 39
   // pairs".
   std::vector<std::string> run = {};
@@ -339,28 +344,29 @@ struct CleanUpReport {
   std::string reason = {};         // with Accept::smaller: why it was not; or why the clean-ups did not finish
 };
 
+// What an optimisation did.
 struct OptimizeReport {
-  bool improved = false;  // false: the model is the original, byte for byte
-  std::string reason;     // why the original was kept; empty if improved
-  std::string device;     // "cpu: ..., 1 thread, oneDNN 2.6.3"
-  SizesReport sizes;
-  PredictedTimes predicted;
-  SearchReport search;
-  KernelReport kernels;
+  bool improved = false;     // false: the model is the original, byte for byte
+  std::string reason;        // why the original was kept; empty if improved
+  std::string device;        // "cpu: ..., 1 thread, oneDNN 2.6.3"
+  SizesReport sizes;         // assumptions about open sizes
+  PredictedTimes predicted;  // of one run of the model
+  SearchReport search;       // of the main graph
+  KernelReport kernels;      // whose times were used
   // The kernels of the main graph that the device can run, the longest before first. What built-in
   // simplifications remove is not among them. Empty with `replayed`.
   std::vector<KernelChange> kernel_changes;
-  NodeCounts nodes;
+  NodeCounts nodes;                       // of the main graph
   std::vector<OperatorChange> operators;  // sorted by name; empty for a graph built in code
-  ConstantBytes constant_bytes;
-  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
-  RegionsReport regions;
-  GateReport gate;
-  std::vector<BodyReport> bodies;
-  CleanUpReport clean_ups;
-  bool replayed = false;  // the rewrites are those of a trace: nothing was searched or timed, and all times are 0
-  Trace trace;            // what SearchOptions::replay needs to make the result again
-  Seconds time{};         // wall clock of the whole call
+  ConstantBytes constant_bytes;           // of the model
+  std::vector<std::string> opaque;        // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
+  RegionsReport regions;                  // checks of rewritten parts
+  GateReport gate;                        // runs of whole models
+  std::vector<BodyReport> bodies;         // of If, Loop and Scan
+  CleanUpReport clean_ups;                // needless nodes that were removed
+  bool replayed = false;                  // the rewrites are those of a trace: nothing was searched or timed, and all times are 0
+  Trace trace;                            // what SearchOptions::replay needs to make the result again
+  Seconds time{};                         // wall clock of the whole call
 
   // The report for people.
   XFLOW_API std::string to_text() const;

@@ -26,26 +26,27 @@ enum class FloatClass : std::uint8_t {
 // "exact", "rounding", "special".
 XFLOW_API const char* to_string(FloatClass float_class);
 
+// What is known of a rule without deciding it.
 struct RuleInfo {
-  std::string name;
+  std::string name;  // as in its text
   // The equation in the comment above the rule, or else the first line of the comment. Without a comment,
   // the terms.
   std::string equation;
-  std::vector<std::string> comment;  // lines without '#'
-  FloatClass float_class = FloatClass::special;
-  std::vector<std::string> float_effects;  // reasons for the class: "re-associates"; empty for exact rules
-  std::vector<std::string> guards;         // "A >= 2"
-  std::string file;
-  std::string place;  // "file:line:column"
-  std::string hash;   // hash of the text without the comment: 32 hexadecimal digits
-  std::size_t source_operations = 0;
-  std::size_t target_operations = 0;
-  std::vector<std::string> source_operators;  // each once, in alphabetical order
+  std::vector<std::string> comment;              // lines without '#'
+  FloatClass float_class = FloatClass::special;  // how the rule may change floating point results
+  std::vector<std::string> float_effects;        // reasons for the class: "re-associates"; empty for exact rules
+  std::vector<std::string> guards;               // "A >= 2"
+  std::string file;                              // path of the rule file, or the name given to RuleSet::parse
+  std::string place;                             // "file:line:column"
+  std::string hash;                              // hash of the text without the comment: 32 hexadecimal digits
+  std::size_t source_operations = 0;             // number of operations of the source
+  std::size_t target_operations = 0;             // number of operations of the target
+  std::vector<std::string> source_operators;     // each once, in alphabetical order
   // The family without a last number of which the rule is a member, and its first number:
   // "merge-{n}-products" and 2. If all its members in the file are proved, so is the member of each
   // number. Empty for other rules.
   std::string family;
-  int family_from = 0;
+  int family_from = 0;  // the family's first number
 };
 
 // An immutable list of parsed and type-checked rules; copies share it. Rules in a list need not be proved:
@@ -82,7 +83,7 @@ class XFLOW_API RuleSet {
 
   struct State;  // implementation detail
   explicit RuleSet(std::shared_ptr<const State> state);
-  const State& state() const { return *state_; }
+  const State& state() const { return *state_; }  // implementation detail
 
  private:
   std::shared_ptr<const State> state_;
@@ -122,17 +123,18 @@ struct DeriveLimits {
 
 // The result of derive: whether rules, used in both directions, imply a rule.
 struct Derivation {
+  // One use of a rule.
   struct Step {
-    std::string rule;
+    std::string rule;  // name of the rule
     std::string from;  // term before the step, in the names of the derived rule
     std::string to;    // term after the step
   };
   // One instance of the rule. A rule with an open number of dimensions or operands has several.
   struct Case {
-    std::string place;  // "B: 2 dimensions; x: [2, 3], ..."
-    std::vector<Step> steps;
+    std::string place;        // "B: 2 dimensions; x: [2, 3], ..."
+    std::vector<Step> steps;  // in their order
   };
-  bool derived = false;
+  bool derived = false;            // the rules imply the goal
   bool complete = false;           // not derived, and larger limits would not help
   std::vector<std::string> rules;  // rules used, each once; empty if both sides are the same graph
   std::vector<Case> cases;         // all cases; if the rule is not derived, all up to the first that is not
@@ -144,8 +146,8 @@ XFLOW_API Result<Derivation> derive(const RuleSet& goal, const RuleSet& means, c
 
 // Numbers of rules of a set by whether the other rules derive them.
 struct DerivedCounts {
-  std::size_t derived = 0;
-  std::size_t not_derived = 0;
+  std::size_t derived = 0;      // that the others derive
+  std::size_t not_derived = 0;  // that they do not derive
   std::size_t unsupported = 0;  // rules that derivations do not cover
 };
 // Called with the number of rules seen so far and the number of all rules.
@@ -155,12 +157,13 @@ XFLOW_API Result<DerivedCounts> count_derived(const RuleSet& rules, const Derive
 
 // A set without the rules that the others derive.
 struct MinimalRules {
+  // A rule that the others derive.
   struct Removed {
-    std::string rule;
+    std::string rule;             // name of the removed rule
     std::vector<std::string> by;  // kept rules that derive it; empty if both of its sides are the same graph
   };
-  RuleSet kept;
-  std::vector<Removed> removed;
+  RuleSet kept;                          // in the order of the set
+  std::vector<Removed> removed;          // in the order of their removal
   std::vector<std::string> unsupported;  // reasons, a line each, for rules kept because derivations do not cover them
 };
 // Removes the rules that the others derive. `progress` may be empty. Errors: limit (memory).

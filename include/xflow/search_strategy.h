@@ -19,6 +19,7 @@ enum class Strategy : std::uint8_t {
   partition,     // descents, then windows
   egraph,        // descents, then e-graphs of windows (egg, POPL 2021; TENSAT, MLSys 2021)
 };
+// Returns the name of a strategy: "auto", "backtracking".
 constexpr const char* to_string(Strategy strategy) {
   switch (strategy) {
     case Strategy::automatic:
@@ -57,6 +58,7 @@ class XFLOW_API SearchSpace {
   SearchSpace(const SearchSpace&) = delete;
   SearchSpace& operator=(const SearchSpace&) = delete;
 
+  // The graph that the search begins with.
   virtual SearchState original() const = 0;
   // The cheapest graph so far.
   virtual SearchState best() const = 0;
@@ -84,6 +86,7 @@ class XFLOW_API SearchStrategy {
   SearchStrategy(const SearchStrategy&) = delete;
   SearchStrategy& operator=(const SearchStrategy&) = delete;
 
+  // Searches a graph until the strategy has nothing left to try, or space.is_over().
   virtual void search(SearchSpace& space) = 0;
 };
 

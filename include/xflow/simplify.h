@@ -22,6 +22,7 @@
 
 namespace xflow {
 
+// The options of simplify.
 struct SimplifyOptions {
   // How clean-ups may change floating point results: exact or rounding. With rounding, constants are also
   // folded if that takes arithmetic, and a BatchNormalization becomes part of the weights of the convolution
@@ -30,7 +31,7 @@ struct SimplifyOptions {
   // Bytes that the model may grow by, as a fraction of its size, or max_growth_bytes if that is more.
   // Computed constants are stored within this bound.
   double max_growth = 0.05;
-  std::uint64_t max_growth_bytes = 0;
+  std::uint64_t max_growth_bytes = 0;  // see max_growth
   // Folders or files of rules that replace the built-in ones. Each rule is proved when it is loaded. Only
   // rules that leave fewer operations are used (docs/onnx.md, *Clean-ups*).
   std::vector<std::string> rules;
@@ -52,23 +53,23 @@ struct SimplifyOptions {
 struct SimplifyReport {
   // A rule or built-in simplification, and how often it was applied.
   struct Count {
-    std::string rule;
-    std::uint64_t applied = 0;
+    std::string rule;                             // its name, or that of a built-in simplification
+    std::uint64_t applied = 0;                    // how often
     std::optional<FloatClass> float_class = {};   // empty for built-in simplifications
     std::vector<std::string> float_effects = {};  // reasons for the class, as RuleInfo::float_effects
   };
-  bool simplified = false;  // false: the model is the original, byte for byte
-  std::string reason;       // why the model is the original; empty if simplified
-  std::string stopped;      // why the clean-ups ended early: "the time limit of 5 s is over"; otherwise empty
-  std::vector<Count> rules;
+  bool simplified = false;   // false: the model is the original, byte for byte
+  std::string reason;        // why the model is the original; empty if simplified
+  std::string stopped;       // why the clean-ups ended early: "the time limit of 5 s is over"; otherwise empty
+  std::vector<Count> rules;  // those that were applied
   // Nodes of the main graph, of local functions that are called, and of bodies in these at any depth.
   std::uint64_t nodes_before = 0;
-  std::uint64_t nodes_after = 0;
+  std::uint64_t nodes_after = 0;          // the same in the result
   std::uint64_t nodes_kept = 0;           // nodes written back byte for byte
   std::uint64_t stored_bytes_before = 0;  // bytes of initializers and Constant nodes in these graphs
-  std::uint64_t stored_bytes_after = 0;
-  std::vector<std::string> opaque;  // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
-  Seconds time{};                   // wall clock of the whole call
+  std::uint64_t stored_bytes_after = 0;   // the same in the result
+  std::vector<std::string> opaque;        // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
+  Seconds time{};                         // wall clock of the whole call
 
   // The report for people.
   XFLOW_API std::string to_text() const;
@@ -76,9 +77,10 @@ struct SimplifyReport {
   XFLOW_API std::string to_json() const;
 };
 
+// A model and the report of its simplification.
 struct SimplifyResult {
-  std::string model;  // ONNX bytes
-  SimplifyReport report;
+  std::string model;      // ONNX bytes
+  SimplifyReport report;  // what the simplification did
 };
 
 // Simplifies an ONNX model given as bytes. External data cannot be found from bytes: use simplify_file.

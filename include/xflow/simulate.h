@@ -22,6 +22,7 @@ enum class PlanPolicy : std::uint8_t {
   round_robin,  // nodes over the devices by turns
   chain,        // one part of consecutive nodes for each device, with about equal shares of the time
 };
+// Returns the name of a policy: "round-robin".
 constexpr const char* to_string(PlanPolicy policy) {
   switch (policy) {
     case PlanPolicy::single:
@@ -34,12 +35,13 @@ constexpr const char* to_string(PlanPolicy policy) {
   return "";
 }
 
+// The options of simulate.
 struct SimulateOptions {
   // A cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json).
   std::string cluster;
   // File of a plan (docs/plan.schema.json). Empty: `policy`.
   std::string plan;
-  PlanPolicy policy = PlanPolicy::single;
+  PlanPolicy policy = PlanPolicy::single;  // which device each node has without a plan
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
   // says so.
   std::vector<InputShape> shapes;
@@ -49,15 +51,16 @@ struct SimulateOptions {
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
 };
 
+// A device of the cluster, and what it did in the step.
 struct SimulatedDevice {
-  std::string name;
-  std::string kind;
-  std::uint32_t host = 0;
-  std::size_t nodes = 0;
-  Seconds busy{};
-  double resident = 0;  // bytes of the constants of its nodes
-  double peak = 0;      // bytes: `resident`, and the most that tensors need at one time
-  double memory = 0;    // bytes that it has
+  std::string name;        // as in the cluster
+  std::string kind;        // what the cluster calls such a device
+  std::uint32_t host = 0;  // number of its host
+  std::size_t nodes = 0;   // number of nodes that ran on it
+  Seconds busy{};          // time in which it computes
+  double resident = 0;     // bytes of the constants of its nodes
+  double peak = 0;         // bytes: `resident`, and the most that tensors need at one time
+  double memory = 0;       // bytes that it has
 
   // Bytes that it lacks; 0 if it holds what it needs.
   double missing() const { return peak > memory ? peak - memory : 0; }
@@ -65,27 +68,27 @@ struct SimulatedDevice {
 
 // Transfers of a directed pair of devices, which are numbers in SimulationResult::devices.
 struct SimulatedLink {
-  std::size_t from = 0;
-  std::size_t to = 0;
-  std::size_t transfers = 0;
-  double bytes = 0;
-  Seconds busy{};
+  std::size_t from = 0;       // the device that sends
+  std::size_t to = 0;         // the device that receives
+  std::size_t transfers = 0;  // number of transfers
+  double bytes = 0;           // of all transfers
+  Seconds busy{};             // time in which it transfers
 };
 
 // The outgoing port of a host, which all transfers to other hosts share.
 struct SimulatedPort {
-  std::uint32_t host = 0;
-  Seconds busy{};
+  std::uint32_t host = 0;  // number of the host
+  Seconds busy{};          // time in which it transfers
 };
 
 // A node or a transfer as it ran.
 struct SimulatedTask {
-  std::string name;  // of the node, or of the tensor
-  bool is_transfer = false;
-  std::size_t device = 0;  // that computes or receives
-  std::size_t from = 0;    // that sends; for a node `device`
-  Seconds start{};
-  Seconds end{};
+  std::string name;          // of the node, or of the tensor
+  bool is_transfer = false;  // otherwise it is a node
+  std::size_t device = 0;    // that computes or receives
+  std::size_t from = 0;      // that sends; for a node `device`
+  Seconds start{};           // since the begin of the step
+  Seconds end{};             // since the begin of the step
 };
 
 // A node of the model: its name, or its number where it has none or shares it.
@@ -93,13 +96,14 @@ struct PlannedNode {
   std::string name;           // empty: `number` counts
   std::size_t number = 0;     // in the order of the file
   std::string operator_name;  // "Conv"
-  std::size_t device = 0;
+  std::size_t device = 0;     // number of its device in SimulationResult::devices
 };
 
+// A simulated step.
 struct SimulationResult {
-  std::string cluster;
-  std::string plan;  // the file, or the policy
-  Seconds step{};
+  std::string cluster;                   // its name
+  std::string plan;                      // the file, or the policy
+  Seconds step{};                        // time of the whole step
   std::vector<SimulatedDevice> devices;  // of the cluster
   std::vector<SimulatedLink> links;      // that have transfers
   std::vector<SimulatedPort> ports;      // that have transfers
@@ -110,6 +114,7 @@ struct SimulationResult {
   std::vector<std::pair<std::string, std::string>> estimated;
   std::vector<std::string> assumed_sizes;  // "x: [1, 3, 128, 128]"
 
+  // Whether each device holds what it needs.
   bool fits_memory() const {
     for (const SimulatedDevice& device : devices) {
       if (device.missing() > 0) return false;

@@ -20,6 +20,7 @@
 
 namespace xflow {
 
+// What was decided of a rule, or of two models.
 enum class Verdict : std::uint8_t {
   proved,     // both sides agree for all shapes; only such rules are applied
   refuted,    // a counterexample was found and evaluated exactly
@@ -32,8 +33,9 @@ XFLOW_API const char* to_string(Verdict verdict);
 
 // Sizes and entries on which the two sides of a rule differ.
 struct Counterexample {
+  // The value of a variable.
   struct Tensor {
-    std::string name;
+    std::string name;                                // of the variable
     std::optional<std::vector<std::int64_t>> shape;  // empty for a real number
     std::string value;                               // "[[1, 1/2], [0, 1]]", row-major, exact
   };
@@ -42,25 +44,27 @@ struct Counterexample {
   std::string choice;   // instance of the rule: "B: 2 dimensions"; may be empty
   // Dimensions and attribute variables.
   std::vector<std::pair<std::string, std::int64_t>> integers;
-  std::vector<Tensor> tensors;
+  std::vector<Tensor> tensors;      // the tensors and real numbers
   std::string output;               // the output that differs; empty if the target has no type
   std::vector<std::int64_t> index;  // position of the element that differs
   std::string source_value;         // exact value of this element in the source
   std::string target_value;         // exact value of this element in the target
 };
 
+// The decision of a rule.
 struct RuleDecision {
-  std::string rule;
-  Verdict verdict = Verdict::unknown;
-  Seconds time{};                           // processor time; it has no influence on the verdict
-  std::size_t instances = 0;                // instances (open choices of the rule) that were decided or replayed
-  std::string choice;                       // the instance that decided a verdict other than proved
-  std::string open;                         // unknown, ill_typed, timeout: the open question, in index notation
-  std::vector<std::string> needed_guards;   // proved: guards without which the rule is not proved
-  std::vector<std::string> missing_guards;  // unknown: guards with which the rule is proved
-  std::optional<Counterexample> counterexample;
+  std::string rule;                              // its name
+  Verdict verdict = Verdict::unknown;            // for all instances
+  Seconds time{};                                // processor time; it has no influence on the verdict
+  std::size_t instances = 0;                     // instances (open choices of the rule) that were decided or replayed
+  std::string choice;                            // the instance that decided a verdict other than proved
+  std::string open;                              // unknown, ill_typed, timeout: the open question, in index notation
+  std::vector<std::string> needed_guards;        // proved: guards without which the rule is not proved
+  std::vector<std::string> missing_guards;       // unknown: guards with which the rule is proved
+  std::optional<Counterexample> counterexample;  // refuted: of the instance `choice`
 };
 
+// The options of verify.
 struct VerifyOptions {
   std::optional<Seconds> max_time;  // for each rule, positive; the verdict at the limit is `timeout`
   int jobs = 1;                     // number of rules decided at a time; it changes no verdict
@@ -76,14 +80,16 @@ struct VerifyOptions {
 // after CancellationToken::stop()).
 XFLOW_API Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options = {});
 
+// The result of explain.
 struct Explanation {
-  bool proved = false;
-  std::string text;  // what both sides compute, why they are equal, the assumptions; or the counterexample
+  bool proved = false;  // whether the rule is proved
+  std::string text;     // what both sides compute, why they are equal, the assumptions; or the counterexample
 };
 // Explains the decision of a rule. Like the functions below, it takes a set of one rule. Errors:
 // invalid_argument (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<Explanation> explain(const RuleSet& rule, const VerifyOptions& options = {});
 
+// The result of infer_guards.
 struct InferredGuards {
   bool proved = false;  // whether the rule is proved with the inferred guards
   std::string text;     // the result for people
@@ -93,6 +99,7 @@ struct InferredGuards {
 // dropped first. Errors: invalid_argument (another number of rules, an option), limit ("cancelled").
 XFLOW_API Result<InferredGuards> infer_guards(const RuleSet& rule, const VerifyOptions& options = {});
 
+// The result of replay_counterexample.
 struct ReplayedCounterexample {
   bool different = false;  // the sides differ, or the target has no type
   std::string text;        // "output y at [0, 1]: source 7, target 10"

@@ -20,6 +20,7 @@
 
 namespace xflow {
 
+// The options of verify_files.
 struct VerifyModelsOptions {
   // Sizes of dynamic inputs for the runs that find corresponding values and refute. Proofs hold for all
   // sizes. Empty: 1 for an unknown first dimension and 128 for any other, or sizes that A accepts.
@@ -40,27 +41,28 @@ struct VerifyModelsOptions {
 struct ModelProof {
   // A value of B that is computed in another way than in A, and the equal value of A if there is one.
   struct Part {
-    std::string value_a;           // name of the value of A, or of the first named value after it
-    std::string value_b;           // the same for B
-    std::uint64_t operations_a{};  // operations that the proof is about; 0: nothing was tried
-    std::uint64_t operations_b{};
-    Verdict verdict = Verdict::unknown;
-    std::string open;  // unknown, timeout: the open question, in index notation
-    Seconds time{};
+    std::string value_a;                 // name of the value of A, or of the first named value after it
+    std::string value_b;                 // the same for B
+    std::uint64_t operations_a{};        // operations that the proof is about; 0: nothing was tried
+    std::uint64_t operations_b{};        // the same for B
+    Verdict verdict = Verdict::unknown;  // of the part
+    std::string open;                    // unknown, timeout: the open question, in index notation
+    Seconds time{};                      // wall clock
   };
   // A constant of B that was rounded otherwise than the same constant of A.
   struct Constant {
-    std::string value_a;
-    std::string value_b;
+    std::string value_a;  // name of the constant of A
+    std::string value_b;  // name of the constant of B
     double difference{};  // the largest difference of two elements
     double allowed{};     // the largest one that rounding explains
     double magnitude{};   // of the largest element
   };
+  // What was decided of an output.
   struct Output {
-    std::string name;
-    Verdict verdict = Verdict::unknown;
-    double error{};    // largest difference of elements in the run; 0 if there was none
-    double allowed{};  // the largest one that does not refute
+    std::string name;                    // of the output
+    Verdict verdict = Verdict::unknown;  // of the output
+    double error{};                      // largest difference of elements in the run; 0 if there was none
+    double allowed{};                    // the largest one that does not refute
   };
 
   // proved: for all inputs and all sizes that A accepts, over the real numbers.
@@ -74,7 +76,7 @@ struct ModelProof {
   std::vector<std::string> assumed;
   std::string difference;  // refuted: one line
   std::string inputs;      // label of the inputs of the run; empty if the models were not run
-  Seconds time{};
+  Seconds time{};          // wall clock of the whole call
 
   // Proved, and some constants differ by rounding.
   bool is_up_to_rounding() const { return verdict == Verdict::proved && !constants.empty(); }

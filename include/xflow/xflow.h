@@ -74,6 +74,7 @@ XFLOW_API const char* xflow_error_message(const xflow_error* error);
 XFLOW_API const char* xflow_error_where(const xflow_error* error);
 // Returns "where: message", or the message alone if there is no place.
 XFLOW_API const char* xflow_error_text(const xflow_error* error);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_error_free(xflow_error* error);
 
 // ---- Memory
@@ -84,6 +85,7 @@ typedef struct xflow_buffer xflow_buffer;
 XFLOW_API const char* xflow_buffer_data(const xflow_buffer* buffer);
 // Returns the number of bytes, without the zero.
 XFLOW_API size_t xflow_buffer_size(const xflow_buffer* buffer);
+// Frees the bytes.
 XFLOW_API void xflow_buffer_free(xflow_buffer* buffer);
 
 // ---- Cancellation
@@ -97,7 +99,7 @@ XFLOW_API xflow_cancel* xflow_cancel_new(void);
 XFLOW_API void xflow_cancel_finish(const xflow_cancel* cancel);
 // Ends the call as soon as possible: XFLOW_STATUS_LIMIT, "cancelled". Nothing is written.
 XFLOW_API void xflow_cancel_stop(const xflow_cancel* cancel);
-// Options that have the token keep its state, so it may be freed before they are.
+// Frees the handle. Options that have the token keep its state, so it may be freed before they are.
 XFLOW_API void xflow_cancel_free(xflow_cancel* cancel);
 
 // ---- Progress
@@ -116,6 +118,7 @@ XFLOW_API const char* xflow_phase_name(xflow_phase phase);
 
 // The state of a call, for a progress callback; it lives until the callback returns.
 typedef struct xflow_progress xflow_progress;
+// Returns what the call is doing.
 XFLOW_API xflow_phase xflow_progress_phase(const xflow_progress* progress);
 // Returns the used part of the phase's bound, from 0 to 1. An optimisation may end a phase before 1.
 XFLOW_API double xflow_progress_fraction(const xflow_progress* progress);
@@ -144,6 +147,7 @@ typedef void (*xflow_warning_callback)(const char* line, void* user);
 typedef struct xflow_options xflow_options;
 // Returns the default options, or NULL if there is no memory.
 XFLOW_API xflow_options* xflow_options_new(void);
+// Frees options that no call uses.
 XFLOW_API void xflow_options_free(xflow_options* options);
 
 // Adds the sizes of an input, for costs and runs: `rank` sizes of at least 1. The model keeps its dynamic
@@ -172,6 +176,7 @@ typedef enum xflow_numerics {
   XFLOW_NUMERICS_ROUNDING = 1,  // the same up to rounding where inputs and results are finite (the default)
   XFLOW_NUMERICS_ANY = 2        // infinities and NaN may change as well; not in xflow_simplify
 } xflow_numerics;
+// Sets how rewrites may change floating point results.
 XFLOW_API xflow_status xflow_options_set_numerics(xflow_options* options, xflow_numerics numerics, xflow_error** error);
 
 // Sets the rules, as text (docs/rules.md), that replace the built-in ones. To use both, put the text of
@@ -226,7 +231,7 @@ XFLOW_API xflow_status xflow_options_set_warning(xflow_options* options, xflow_w
 typedef struct xflow_context xflow_context;
 // Returns a new context, or NULL if there is no memory.
 XFLOW_API xflow_context* xflow_context_new(void);
-// No call may use the context.
+// Frees a context that no call uses.
 XFLOW_API void xflow_context_free(xflow_context* context);
 
 // ---- Optimise
@@ -256,19 +261,24 @@ XFLOW_API bool xflow_report_improved(const xflow_report* report);
 XFLOW_API const char* xflow_report_reason(const xflow_report* report);
 // Returns the device: "cpu: ..., 1 thread, oneDNN 2.6.3".
 XFLOW_API const char* xflow_report_device(const xflow_report* report);
-// Returns the predicted nanoseconds of one run of the original, and of the result.
+// Returns the predicted nanoseconds of one run of the original.
 XFLOW_API double xflow_report_nanoseconds_before(const xflow_report* report);
+// Returns the predicted nanoseconds of one run of the result, even if it was found slower.
 XFLOW_API double xflow_report_nanoseconds_after(const xflow_report* report);
-// Returns the nodes of the main graph in the original, and in the result.
+// Returns the number of nodes of the main graph in the original.
 XFLOW_API uint64_t xflow_report_nodes_before(const xflow_report* report);
+// Returns the number of nodes of the main graph in the result.
 XFLOW_API uint64_t xflow_report_nodes_after(const xflow_report* report);
 // Returns the number of graphs costed.
 XFLOW_API uint64_t xflow_report_states(const xflow_report* report);
-// Formats the report: for people; for programs (docs/optimize-report.schema.json); as a page for browsers,
-// one file of HTML and CSS that loads nothing. Errors: invalid_argument (NULL), limit (memory).
+// Formats the report for people. Errors: invalid_argument (NULL), limit (memory).
 XFLOW_API xflow_status xflow_report_text(const xflow_report* report, xflow_buffer** text, xflow_error** error);
+// Formats the report for programs (docs/optimize-report.schema.json). Errors: as xflow_report_text.
 XFLOW_API xflow_status xflow_report_json(const xflow_report* report, xflow_buffer** json, xflow_error** error);
+// Formats the report as a page for browsers: one file of HTML and CSS that loads nothing. Errors: as
+// xflow_report_text.
 XFLOW_API xflow_status xflow_report_html(const xflow_report* report, xflow_buffer** html, xflow_error** error);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_report_free(xflow_report* report);
 
 // ---- Simplify
@@ -288,12 +298,15 @@ XFLOW_API xflow_status xflow_simplify_file(xflow_context* context, const char* i
 XFLOW_API bool xflow_simplify_report_simplified(const xflow_simplify_report* report);
 // Returns why the result is the original; empty if simplified.
 XFLOW_API const char* xflow_simplify_report_reason(const xflow_simplify_report* report);
-// Returns the nodes of the original, and of the result, in all graphs of the model.
+// Returns the number of nodes of the original, in all its graphs.
 XFLOW_API uint64_t xflow_simplify_report_nodes_before(const xflow_simplify_report* report);
+// Returns the number of nodes of the result, in all its graphs.
 XFLOW_API uint64_t xflow_simplify_report_nodes_after(const xflow_simplify_report* report);
-// Formats the report for people and for programs. Errors: invalid_argument (NULL), limit (memory).
+// Formats the report for people. Errors: invalid_argument (NULL), limit (memory).
 XFLOW_API xflow_status xflow_simplify_report_text(const xflow_simplify_report* report, xflow_buffer** text, xflow_error** error);
+// Formats the report for programs. Errors: as xflow_simplify_report_text.
 XFLOW_API xflow_status xflow_simplify_report_json(const xflow_simplify_report* report, xflow_buffer** json, xflow_error** error);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_simplify_report_free(xflow_simplify_report* report);
 
 // ---- Check
@@ -313,6 +326,7 @@ XFLOW_API bool xflow_check_report_equal(const xflow_check_report* report);
 XFLOW_API const char* xflow_check_report_difference(const xflow_check_report* report);
 // Formats the report for people. Errors: invalid_argument (NULL), limit (memory).
 XFLOW_API xflow_status xflow_check_report_text(const xflow_check_report* report, xflow_buffer** text, xflow_error** error);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_check_report_free(xflow_check_report* report);
 
 // ---- Verify
@@ -343,6 +357,7 @@ XFLOW_API bool xflow_proof_is_up_to_rounding(const xflow_proof* proof);
 XFLOW_API const char* xflow_proof_difference(const xflow_proof* proof);
 // Formats the proof for people. Errors: invalid_argument (NULL), limit (memory).
 XFLOW_API xflow_status xflow_proof_text(const xflow_proof* proof, xflow_buffer** text, xflow_error** error);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_proof_free(xflow_proof* proof);
 
 // The decisions of rules, in the order of the text.
@@ -363,6 +378,7 @@ XFLOW_API xflow_verdict xflow_decisions_verdict(const xflow_decisions* decisions
 // Returns the counterexample of a refuted rule, or the open question of one that is not decided; otherwise
 // "".
 XFLOW_API const char* xflow_decisions_detail(const xflow_decisions* decisions, size_t number);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_decisions_free(xflow_decisions* decisions);
 
 // ---- Devices
@@ -380,6 +396,7 @@ XFLOW_API const char* xflow_devices_name(const xflow_devices* devices, size_t nu
 XFLOW_API const char* xflow_devices_text(const xflow_devices* devices, size_t number);
 // Returns whether a device can be used.
 XFLOW_API bool xflow_devices_is_usable(const xflow_devices* devices, size_t number);
+// Frees the handle and the texts that belong to it.
 XFLOW_API void xflow_devices_free(xflow_devices* devices);
 
 #ifdef __cplusplus

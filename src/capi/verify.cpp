@@ -58,6 +58,7 @@ xflow_status xflow_verify_rules(xflow_context* context, const char* rules, const
     XFLOW_TRY(const auto decided,
               context == nullptr ? xflow::verify(parsed, converted) : xflow::verify(context->context, parsed, converted));
     std::vector<xflow_decisions::Decision> found;
+    found.reserve(decided.size());
     for (const xflow::RuleDecision& one : decided)
       found.push_back({one.rule, xflow::capi::verdict_of(one.verdict), one.counterexample ? one.counterexample->text : one.open});
     give(decisions, std::move(found));
