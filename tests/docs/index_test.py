@@ -22,7 +22,7 @@ def sections(page):
 class Index(unittest.TestCase):
     def test_lists_every_page(self):
         index = (DOCS / "README.md").read_text()
-        listed = set(re.findall(r"\]\(([^)]+\.md)\)", index))
+        listed = set(re.findall(r"\]\(((?!\.\./)[^)]+\.md)\)", index))
         pages = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")} - {"README.md"} - INTERNAL
         self.assertEqual(pages, listed)
 
@@ -52,6 +52,21 @@ class Index(unittest.TestCase):
                 section = " ".join(section.split())
                 self.assertIn(section, sections(found[0].read_text()), f"{place.relative_to(REPOSITORY)}: {page}, *{section}*")
         self.assertGreater(count, 20)
+
+
+class RootPages(unittest.TestCase):
+    def test_are_linked(self):
+        for page in {page.name for page in REPOSITORY.glob("*.md")} - {"README.md", "CHANGELOG.md"}:
+            self.assertIn(f"`{page}`", (REPOSITORY / "README.md").read_text())
+            self.assertIn(f"(../{page})", (DOCS / "README.md").read_text())
+
+    def test_name_scripts_and_folders_that_exist(self):
+        count = 0
+        for page in REPOSITORY.glob("*.md"):
+            for name in re.findall(r"(?<![\w/.-])((?:scripts|tests|docs|src|include|examples)/[\w./-]+)", page.read_text()):
+                count += 1
+                self.assertTrue((REPOSITORY / name.rstrip(".")).exists(), f"{page.name}: {name}")
+        self.assertGreater(count, 30)
 
 
 class Readme(unittest.TestCase):
