@@ -1,7 +1,11 @@
 # Third-party libraries. What the system has in the right version is used; the rest lives in the prefix that
 # scripts/deps builds. A library is demanded only by the module that uses it (see xflow_need in Module.cmake).
 
-set(XFLOW_DEPS_DIR ${PROJECT_SOURCE_DIR}/build-deps CACHE PATH "Where scripts/deps puts what it builds")
+set(deps_dir ${PROJECT_SOURCE_DIR}/build-deps)
+if(DEFINED ENV{XFLOW_DEPS_DIR}) # as for scripts/deps
+  set(deps_dir $ENV{XFLOW_DEPS_DIR})
+endif()
+set(XFLOW_DEPS_DIR ${deps_dir} CACHE PATH "Where scripts/deps puts what it builds")
 list(PREPEND CMAKE_PREFIX_PATH ${XFLOW_DEPS_DIR}/prefix/onnx ${XFLOW_DEPS_DIR}/prefix/z3)
 
 find_package(Threads REQUIRED)

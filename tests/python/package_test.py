@@ -30,7 +30,7 @@ def main():
     others = succeed(DEPS / "testenv/bin/python", "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
     (site / "testenv.pth").write_text(f"{others}\n")
     succeed(python, "-m", "pip", "--disable-pip-version-check", "install", "--no-deps", "--no-index", wheel)
-    environment = {**os.environ, "XFLOW_WHEEL": wheel, "XFLOW_SDIST": sdist, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "XFLOW_WHEEL": wheel, "XFLOW_SDIST": sdist, "XFLOW_DEPS": str(DEPS), "PYTHONDONTWRITEBYTECODE": "1"}
     named = any(argument.endswith(".py") for argument in sys.argv[4:])
     tests = [REPOSITORY / "tests/python" / name for name in TESTS]
     command = [python, "-m", "pytest", "-rs", "-p", "no:cacheprovider", *sys.argv[4:], *([] if named else tests)]

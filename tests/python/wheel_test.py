@@ -5,6 +5,7 @@ import pathlib
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 
 import models
@@ -58,6 +59,36 @@ def test_the_source_distribution_has_what_a_build_needs():
                    "scripts/deps", "scripts/requirements/z3.txt", "LICENSE", "README.md", "bench/CMakeLists.txt"):
         assert needed in files, needed
     assert not [name for name in files if name.startswith(("tests/", "build", "docs/", "dist/"))]
+
+
+def test_the_source_distribution_has_every_source():
+    """What CMake finds by patterns would be missed without an error."""
+    with tarfile.open(SDIST) as archive:
+        files = {name.partition("/")[2] for name in archive.getnames()}
+    for tree in ("src", "include", "cmake", "substitutions", "scripts", "python/src", "python/xflow_onnx"):
+        paths = [path for path in (REPOSITORY / tree).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+        assert paths
+        for path in paths:
+            assert path.relative_to(REPOSITORY).as_posix() in files
+
+
+def test_the_source_distribution_is_configured_by_itself(tmp_path):
+    """As its build does, in a clean folder; CMake fails if a source that it names is missing."""
+    with tarfile.open(SDIST) as archive:
+        archive.extractall(tmp_path)
+    sources = tmp_path / SDIST.name.removesuffix(".tar.gz")
+    options = tomllib.loads((sources / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    environment = {**os.environ, "XFLOW_DEPS_DIR": os.environ["XFLOW_DEPS"]}
+    python = subprocess.run([sources / "scripts/deps", "wheel", "/usr/bin/python3"], env=environment, capture_output=True, text=True, check=True)
+    python = pathlib.Path(python.stdout.splitlines()[-1]) / "bin/python"
+    defines = [f"-D{name}={value}" for name, value in options["cmake"]["define"].items()]
+    command = ["cmake", "-S", sources, "-B", tmp_path / "build", "-G", "Ninja", *defines, f"-DCMAKE_BUILD_TYPE={options['cmake']['build-type']}",
+               f"-DPython_EXECUTABLE={python}", f"-DPYTHON_EXECUTABLE={python}"]
+    configured = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert configured.returncode == 0, configured.stdout + configured.stderr
+    planned = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "commands", *options["build"]["targets"]], capture_output=True, text=True)
+    assert planned.returncode == 0, planned.stdout + planned.stderr
+    assert "src/capi/optimize.cpp" in planned.stdout and "_core.pyi" in planned.stdout, planned.stdout
 
 
 def test_a_bare_root_without_compilers_installs_it_and_runs_the_quick_start(tmp_path):
