@@ -29,8 +29,8 @@ static int optimize(const char* input, const char* output, const xflow_options* 
   const xflow_status status = xflow_optimize_file(NULL, input, output, options, &report, &error);
   if (status != XFLOW_STATUS_OK) return ended(status, error);
   printf("%llu nodes -> %llu nodes, %s%s\n", (unsigned long long)xflow_report_nodes_before(report),
-         (unsigned long long)xflow_report_nodes_after(report), xflow_report_improved(report) ? "faster" : "the original: ",
-         xflow_report_reason(report));
+         (unsigned long long)xflow_report_nodes_after(report),
+         xflow_report_improved(report) ? "faster" : "the original: ", xflow_report_reason(report));
   xflow_report_free(report);
 
   xflow_check_report* check = NULL;
