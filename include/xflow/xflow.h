@@ -207,8 +207,8 @@ XFLOW_API xflow_status xflow_options_set_accept_smaller(xflow_options* options, 
 // Sets the wall clock of the whole call; in xflow_verify_rules, of each rule. docs/c.md, *Options*, says
 // what the calls do at the limit.
 XFLOW_API xflow_status xflow_options_set_time_limit(xflow_options* options, double seconds, xflow_error** error);
-// Sets the bytes of memory of the process at which the search ends; 0: no limit. Default: half of the
-// memory of the machine or of the control group.
+// Sets the bytes of memory of the process at which the search ends, and of the largest tensor; 0: no limit.
+// Default: half of the memory of the machine or of the control group.
 XFLOW_API xflow_status xflow_options_set_max_memory(xflow_options* options, uint64_t bytes, xflow_error** error);
 // Sets the seed of generated inputs. Default: 1.
 XFLOW_API xflow_status xflow_options_set_seed(xflow_options* options, uint64_t seed, xflow_error** error);

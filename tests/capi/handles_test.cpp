@@ -52,8 +52,8 @@ TEST(CErrors, HaveTheCodeOfTheError) {
                                                     {ErrorCode::not_proved, XFLOW_STATUS_NOT_PROVED},
                                                     {ErrorCode::internal, XFLOW_STATUS_INTERNAL}};
   for (const auto& [code, status] : all) {
-    EXPECT_EQ(ended(status, [&]() -> Result<void> { return fail(code, "message", "place"); }), "message|place|place: message");
-    EXPECT_EQ(ended(status, [&]() -> Result<void> { return fail(code, "message"); }), "message||message");
+    EXPECT_EQ(ended(status, [code = code]() -> Result<void> { return fail(code, "message", "place"); }), "message|place|place: message");
+    EXPECT_EQ(ended(status, [code = code]() -> Result<void> { return fail(code, "message"); }), "message||message");
   }
 }
 

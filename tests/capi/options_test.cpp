@@ -50,9 +50,10 @@ const std::map<std::string, Setter>& setters() {
 
 TEST(COptions, NeedAHandle) {
   for (const auto& [name, setter] : setters()) {
-    EXPECT_EQ(status_of_setter("options is NULL", [&](auto e) { return setter(nullptr, e); }), XFLOW_STATUS_INVALID_ARGUMENT) << name;
+    EXPECT_EQ(status_of_setter("options is NULL", [&set = setter](auto e) { return set(nullptr, e); }), XFLOW_STATUS_INVALID_ARGUMENT)
+        << name;
     const Owned<xflow_options> options(xflow_options_new());
-    EXPECT_EQ(status_of_setter("", [&](auto e) { return setter(options.get(), e); }), XFLOW_STATUS_OK) << name;
+    EXPECT_EQ(status_of_setter("", [&, &set = setter](auto e) { return set(options.get(), e); }), XFLOW_STATUS_OK) << name;
   }
 }
 
@@ -65,8 +66,9 @@ TEST(COptions, OfTextHaveACharacter) {
   };
   const Owned<xflow_options> options(xflow_options_new());
   for (const auto& [setter, argument] : texts) {
+    const TextSetter set = setter;
     const auto refused = [&](const std::string& message, const char* text) {
-      EXPECT_EQ(status_of_setter(message, [&, set = setter](auto e) { return set(options.get(), text, e); }),
+      EXPECT_EQ(status_of_setter(message, [&options, text, set](auto e) { return set(options.get(), text, e); }),
                 XFLOW_STATUS_INVALID_ARGUMENT);
     };
     refused(std::string(argument) + " is NULL", nullptr);
