@@ -95,8 +95,9 @@ TEST(COptimize, SaysWhyItFails) {
       returned<xflow_report>([](auto to, auto error) { return xflow_optimize(nullptr, "no model", 8, nullptr, nullptr, to, error); });
   EXPECT_EQ(none.status, XFLOW_STATUS_UNREADABLE);
   EXPECT_NE(none.text(), "");
+  const std::string output = capi_folder("c_optimize_errors") / "out.onnx";
   const auto nowhere = returned<xflow_report>(
-      [](auto to, auto error) { return xflow_optimize_file(nullptr, "/nowhere/m.onnx", "/tmp/out.onnx", nullptr, to, error); });
+      [&](auto to, auto error) { return xflow_optimize_file(nullptr, "/nowhere/m.onnx", output.c_str(), nullptr, to, error); });
   EXPECT_EQ(nowhere.status, XFLOW_STATUS_UNREADABLE);
   EXPECT_NE(nowhere.text().find("/nowhere/m.onnx"), std::string::npos) << nowhere.text();
   const auto text = returned<xflow_report>([](auto to, auto error) { return xflow_report_parse("{}", to, error); });
