@@ -90,6 +90,8 @@ struct CheckReport {
 
   // A line for each run and output, then the verdict.
   XFLOW_API std::string to_text() const;
+  // The same for programs, with the names of the fields.
+  XFLOW_API std::string to_json() const;
 };
 
 // Compares the models in the files `a` and `b`. One of the paths may be "-", standard input.

@@ -42,6 +42,9 @@ struct InputOptions {
   // model is admitted if it leads to a regular file below one of the folders, and is an error otherwise
   // (docs/files.md).
   std::vector<std::string> allow_external;
+  // Sizes that the result declares for dynamic inputs. The model is rewritten with them first, so that it is
+  // optimised for them and takes no others. An input may be named once.
+  std::vector<InputShape> fixed_shapes;
 };
 
 // How the search goes on, and which rewrites it has.
@@ -178,9 +181,9 @@ struct OptimizeResult {
 // `progress` if it is not empty.
 //
 // Errors: unreadable (the model, a file of inputs or of rules), syntax and ill_typed (a rule text),
-// not_proved (a rule), invalid_argument (an option), unsupported (the device), limit ("cancelled" after
-// CancellationToken::stop()). With SearchOptions::replay: unsupported if the trace is of another model, of
-// other rules, or has a rewrite that is not possible.
+// not_proved (a rule), invalid_argument (an option, or fixed_shapes that the model contradicts), unsupported
+// (the device), limit ("cancelled" after CancellationToken::stop()). With SearchOptions::replay: unsupported
+// if the trace is of another model, of other rules, or has a rewrite that is not possible.
 XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const OptimizeOptions& options = {},
                                           const ProgressCallback& progress = {});
 
@@ -189,7 +192,8 @@ XFLOW_API Result<OptimizeResult> optimize(std::string_view model, const Optimize
 //
 // The call checks that `output` can be written before the work begins. It replaces `output` in one step
 // together with its external data, or leaves it alone on any error (docs/files.md). Without an improvement
-// it copies the bytes of `input`, except for the locations of external data that moves.
+// it copies the bytes of `input`, except for the locations of external data that moves and for
+// InputOptions::fixed_shapes.
 //
 // Errors: those of optimize; io; invalid_argument if `output` is external data of the model.
 XFLOW_API Result<OptimizeReport> optimize_file(const std::string& input, const std::string& output, const OptimizeOptions& options = {},

@@ -7,6 +7,7 @@
 #include <xflow/time.h>
 #include <xflow/trace.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -108,6 +109,13 @@ constexpr const char* to_string(StopReason reason) {
   return "";
 }
 
+// A graph that was the best so far when the search found it.
+struct BestGraph {
+  Seconds time{};            // since the start of the search, without timing kernels
+  std::uint64_t states = 0;  // number of graphs costed until then
+  Nanoseconds predicted{};   // time of a run
+};
+
 // What the search did.
 struct SearchReport {
   std::uint64_t states = 0;               // number of graphs costed
@@ -116,7 +124,10 @@ struct SearchReport {
   std::vector<RewriteStep> steps;         // the rewrites that lead to the result, in their order
   std::vector<RuleCount> rules;           // rules that matched
   std::optional<GapReport> gap = {};      // of the main graph's first search
-  Seconds time{};                         // of the main graph's searches, without timing kernels
+  // The best graphs over time of the main graph's first search, the original first. Of more than 200 some
+  // are left out. Times measured later may differ from those that a graph had when it was found.
+  std::vector<BestGraph> best;
+  Seconds time{};  // of the main graph's searches, without timing kernels
 };
 
 // The kernels whose times the search used.
@@ -164,6 +175,35 @@ struct OperatorChange {
 struct ConstantBytes {
   std::uint64_t before = 0;  // in the original
   std::uint64_t after = 0;   // in the result
+};
+
+// Bytes of the model and of its external data.
+struct StoredBytes {
+  std::uint64_t before = 0;  // of the original
+  std::uint64_t after = 0;   // of the result
+};
+
+// Number of elements of all initializers, those of bodies included.
+struct ParameterCounts {
+  std::uint64_t before = 0;  // in the original
+  std::uint64_t after = 0;   // in the result
+};
+
+// A node of a rewritten part.
+struct PartNode {
+  std::string name;                  // may be empty
+  std::string op;                    // as OperatorChange::op
+  std::vector<std::string> inputs;   // names of values; "" for an omitted one
+  std::vector<std::string> outputs;  // likewise
+};
+
+// Nodes of the main graph that the result does not have, and what it has in their place. Nodes that only
+// read another value, because the one that they read is made elsewhere, are not listed. Two nodes are in one
+// part if one reads what the other computes, or both compute the same value.
+struct RewrittenPart {
+  std::vector<PartNode> before;    // of the original
+  std::vector<PartNode> after;     // of the result
+  std::vector<std::size_t> steps;  // numbers of the steps in SearchReport::steps at one of these nodes
 };
 
 // The comparison of a rewritten value with the value that it replaces.
@@ -358,7 +398,10 @@ struct OptimizeReport {
   std::vector<KernelChange> kernel_changes;
   NodeCounts nodes;                       // of the main graph
   std::vector<OperatorChange> operators;  // sorted by name; empty for a graph built in code
+  std::vector<RewrittenPart> parts;       // in the order of the original; empty for a graph built in code
   ConstantBytes constant_bytes;           // of the model
+  StoredBytes file_bytes;                 // 0 for a graph built in code; `after` is 0 for a result on standard output
+  ParameterCounts parameters;             // 0 for a graph built in code
   std::vector<std::string> opaque;        // "3 x no operator for com.microsoft.Foo": nodes that rewrites do not cross
   RegionsReport regions;                  // checks of rewritten parts
   GateReport gate;                        // runs of whole models
@@ -366,6 +409,7 @@ struct OptimizeReport {
   CleanUpReport clean_ups;                // needless nodes that were removed
   bool replayed = false;                  // the rewrites are those of a trace: nothing was searched or timed, and all times are 0
   Trace trace;                            // what SearchOptions::replay needs to make the result again
+  std::string command;                    // the command line that repeats the run; empty if no command was run
   Seconds time{};                         // wall clock of the whole call
 
   // The report for people.

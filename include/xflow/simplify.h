@@ -9,6 +9,7 @@
 #include <xflow/cancel.h>
 #include <xflow/error.h>
 #include <xflow/export.h>
+#include <xflow/input_shape.h>
 #include <xflow/optimize.h>
 #include <xflow/rules.h>
 #include <xflow/time.h>
@@ -40,6 +41,8 @@ struct SimplifyOptions {
   std::optional<std::string> rule_text;
   // More folders that may hold external data of the model, as InputOptions::allow_external.
   std::vector<std::string> allow_external;
+  // As InputOptions::fixed_shapes.
+  std::vector<InputShape> fixed_shapes;
   std::string save_as_external_data;  // as OutputOptions::save_as_external_data
   // Wall clock of the whole call. At the limit the model with the clean-ups so far is written. Default: 5
   // minutes.

@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -73,6 +74,9 @@ struct VerifyOptions {
   // returns ErrorCode::limit, "cancelled". A query that Z3 is working on is completed first, which takes
   // seconds at most.
   CancellationToken cancel = {};
+  // Called from the calling thread after each of its rules, with the number of rules decided so far and of
+  // all that have to be decided. Null: never.
+  std::function<void(std::size_t, std::size_t)> progress = {};
 };
 
 // Decides all rules; the decisions are in the order of the rules. A rule with a record of its proof

@@ -14,11 +14,24 @@
 #include <xflow/verify.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace xflow {
+
+// How far a proof is.
+struct VerifyModelsProgress {
+  int attempt = 1;             // with rules that clean up alone, or 2: with all rules
+  std::uint64_t operations{};  // of B, compared so far
+  std::uint64_t all{};         // operations of B
+  Seconds time{};              // since the start
+  Seconds time_left{};         // until the time limit
+
+  // One line of text.
+  XFLOW_API std::string to_text() const;
+};
 
 // The options of verify_files.
 struct VerifyModelsOptions {
@@ -35,6 +48,9 @@ struct VerifyModelsOptions {
   // Cancels the call from another thread or a signal handler. finish() acts as the time limit. stop()
   // returns ErrorCode::limit, "cancelled".
   CancellationToken cancel = {};
+  // Called a few times per second while values of B are compared with those of A, from the calling thread.
+  // Null: never.
+  std::function<void(const VerifyModelsProgress&)> progress = {};
 };
 
 // What verify_files found.

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <thread>
 
 #include "src/api/context_state.h"
@@ -137,16 +138,19 @@ Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOpt
   }
   std::vector<Result<Decided>> decided(open.size(), Decided());
   std::atomic<std::size_t> next{0};
-  const auto work = [&] {
+  std::atomic<std::size_t> ended{0};
+  const auto work = [&](const std::function<void(std::size_t, std::size_t)>& progress) {
     for (std::size_t n = next++; n < open.size(); n = next++) {
       const rules::Rule& rule = rules[open[n]];
       decided[n] =
           api::guarded<Decided>([&]() -> Result<Decided> { return decide_before_end(rule, set.state().records.find(rule.hash), options); });
+      ++ended;
+      if (progress) progress(ended, open.size());
     }
   };
   std::vector<std::thread> threads;
-  for (int k = 1; k < options.jobs; ++k) threads.emplace_back(work);
-  work();
+  for (int k = 1; k < options.jobs; ++k) threads.emplace_back(work, nullptr);
+  work(options.progress);
   for (std::thread& thread : threads) thread.join();
   XFLOW_CHECK(unless_stopped(options));
   for (std::size_t n = 0; n < open.size(); ++n) {

@@ -6,7 +6,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
-#include "src/cli/option_names.h"
+#include "src/cli/print_options.h"
 
 namespace xflow::cli {
 namespace {
@@ -16,6 +16,7 @@ struct CheckArguments {
   std::string b;
   std::vector<std::string> shapes;
   std::string time_limit = "300s";
+  PrintOptions printing;
   CheckOptions options;
 };
 
@@ -32,12 +33,12 @@ ExitCode run(CheckArguments& arguments) {
   arguments.options.time_limit = *limit;
   Result<CheckReport> result = fail(ErrorCode::internal, "not run");
   {
-    ProgressLine line;
+    ProgressLine line(arguments.printing.quiet);
     arguments.options.progress = [&](const CheckProgress& progress) { line.show(progress.message); };
     result = check_files(arguments.a, arguments.b, arguments.options);
   }
   if (!result) return report(result.error());
-  print(with_option_names(result->to_text()));
+  print_report(*result, arguments.printing);
   return result->equal ? ExitCode::done : ExitCode::negative;
 }
 
@@ -57,6 +58,7 @@ void add_check(CLI::App& sub, Command& command) {
   sub.add_option("--runner", arguments->options.runner, "command of a program that runs both models (docs/runner.md)");
   sub.add_option("--time-limit", arguments->time_limit, "time limit of the comparison: 300s, 500ms, 5m")->capture_default_str();
   add_allow_external(sub, arguments->options.allow_external);
+  add_print_options(sub, arguments->printing);
   group(sub, "Input", {"--inputs", "--shape", "--seed", "--runs", "--allow-external"});
   group(sub, "Comparison", {"--runner", "--time-limit"});
   sub.footer(

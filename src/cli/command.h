@@ -26,6 +26,7 @@ ExitCode report(const Error& error);
 // The action of the given subcommand.
 struct Command {
   std::function<ExitCode()> run;
+  std::string line;  // the command line as words of a shell, for reports
 };
 
 // One function per line of commands.def. It adds arguments, examples and a callback that sets `command.run`
@@ -46,6 +47,8 @@ CLI::Option* add_seed(CLI::App& sub, std::uint64_t& seed, const char* what);
 // Prints a text of several lines, which can hold names from a model. `to_error`: print to standard error,
 // because standard output carries the model.
 void print(const std::string& text, bool to_error = false);
+// Quotes a text as one word of a shell.
+std::string quoted(const std::string& text);
 // Prints a warning as one line on stderr.
 void warn(const std::string& text);
 
@@ -55,17 +58,18 @@ void group(CLI::App& sub, const char* heading, std::initializer_list<const char*
 // The footer of a subcommand's help: lines of the form "  xflow ...".
 std::string examples(std::initializer_list<const char*> lines);
 
-// A progress line on stderr that is overwritten in place. Does nothing if stderr is not a terminal.
+// A progress line on stderr that is overwritten in place. Does nothing if stderr is not a terminal, or
+// if it is quiet.
 class ProgressLine {
  public:
-  ProgressLine();
+  explicit ProgressLine(bool is_quiet = false);
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
   void show(const std::string& text);
 
  private:
-  bool terminal_;
+  bool shows_;
   bool shown_ = false;
 };
 

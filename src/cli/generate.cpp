@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/print_options.h"
 #include "src/cli/processes/mpi_workers.h"
 #include "src/cli/size_text.h"
 
@@ -17,6 +18,7 @@ struct GenerateArguments {
   std::string preset;
   std::string memory = "4GiB";
   bool no_pairs = false;
+  bool quiet = false;
   const CLI::App* given = nullptr;  // to query which options were given
 };
 
@@ -71,12 +73,13 @@ ExitCode run(GenerateArguments& a) {
   const bool is_first = mpi_place().process == 0;
   const auto completed = complete(a);
   if (!completed) return is_first ? report(completed.error()) : ExitCode::done;
-  ProgressLine progress;
+  ProgressLine progress(a.quiet);
   a.options.progress = [&](const GenerateProgress& now) { progress.show(now.message); };
   const auto summary = generate_here_or_there(a.options);
   if (!summary) return is_first ? report(summary.error()) : ExitCode::done;
   if (!*summary) return ExitCode::done;
   const GenerateSummary& done = **summary;
+  if (a.quiet) return ExitCode::done;
   print(fmt::format("{} graphs, {} candidates, {} rules, {} not proved: {}/{}.rules\n", done.graphs, done.candidates, done.rules,
                     done.unproved, a.options.out, a.options.name));
   return ExitCode::done;
@@ -100,6 +103,7 @@ void add_generate(CLI::App& sub, Command& command) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
   add_seed(sub, a->options.seed, "seed of the numbers in fingerprints");
+  add_quiet(sub, a->quiet);
   group(sub, "Graphs", {"--ops", "--preset", "--max-ops", "--inputs", "--no-pairs", "--beside", "--seed"});
   group(sub, "Resources", {"--jobs", "--memory"});
   group(sub, "Output", {"--out", "--name"});

@@ -40,6 +40,8 @@ struct OptimizeArguments {
   std::string strategy = "auto";
   std::string numerics = "rounding";
   bool fast_math = false;
+  ModelOptions model;
+  PrintOptions printing;
   OptimizeOptions options;
 };
 
@@ -98,6 +100,7 @@ Result<void> prepare(OptimizeArguments& a) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
     a.options.input.shapes.push_back(std::move(shape));
   }
+  XFLOW_TRY(a.options.input.fixed_shapes, fixed_shapes(a.model));
   XFLOW_CHECK(read_budget(a.budget, a.options));
   const auto measure = read_duration(a.measure_budget);
   if (!measure) return bad(fmt::format("measure budget '{}' is not of the form 60s, 500ms or 2m", a.measure_budget));
@@ -141,13 +144,6 @@ void give_back_large_memory() {
 #endif
 }
 
-// Quotes a text as one word of the shell.
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
 // The device if the command line names none. A GPU is checked by this program in another process.
 std::string device_of_this_machine() {
   std::error_code none;
@@ -158,11 +154,13 @@ std::string device_of_this_machine() {
 }
 
 ExitCode run(OptimizeArguments& a) {
+  if (const auto checked = check_model_options(a.model, a.files.input, a.files.output); !checked) return report(checked.error());
+  if (a.model.inspect) return inspect(a.files.input, a.options.input.allow_external);
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
   if (const auto checked = check_report(a.files, a.options); !checked) return report(checked.error());
   give_back_large_memory();
   if (a.options.device.name.empty() && a.options.device.runner.empty()) a.options.device.name = device_of_this_machine();
-  return optimize_and_report(a.files, a.options);
+  return optimize_and_report(a.files, a.options, a.model, a.printing);
 }
 
 // Shows the default value of an option in the help.
@@ -239,13 +237,15 @@ void add_output_options(CLI::App& sub, OptimizeArguments& a) {
 void add_optimize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<OptimizeArguments>();
   a->options.device.cost_database = default_database();
-  sub.add_option("IN", a->files.input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->files.output, "ONNX model to write, else a copy of IN; - is standard output")->required();
+  add_in_and_out(sub, a->files.input, a->files.output);
   add_input_options(sub, *a);
+  add_model_options(sub, a->model);
   add_search_options(sub, *a);
   add_device_options(sub, *a);
   add_validation_options(sub, *a);
   add_output_options(sub, *a);
+  add_check_n(sub, a->model);
+  add_print_options(sub, a->printing);
   sub.footer(
       "Without --device kernels are timed in the runner, else on a GPU that passes its check, else on\n"
       "this CPU. Without --time-limit a run ends after 5 minutes, or 10 times a longer --budget.\n"
@@ -254,7 +254,10 @@ void add_optimize(CLI::App& sub, Command& command) {
                 "xflow optimize model.onnx faster.onnx --inputs test_data_set_0",
                 "xflow optimize model.onnx faster.onnx --runner 'python3 -m xflow_onnx.runner_ort'",
                 "xflow optimize model.onnx faster.onnx --skip merge-matmuls-sharing-lhs --report report.json"}));
-  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.callback([a, &command] {
+    a->files.command = command.line;
+    command.run = [a] { return run(*a); };
+  });
 }
 
 }  // namespace xflow::cli

@@ -15,6 +15,8 @@ struct ReplayArguments {
   std::string trace;
   OptimizeFiles files;
   std::string time_limit;
+  std::vector<std::string> fixed;
+  PrintOptions printing;
   OptimizeOptions options;
 };
 
@@ -27,6 +29,7 @@ Result<Trace> read_trace(const std::string& path) {
 
 Result<void> prepare(ReplayArguments& a) {
   XFLOW_TRY(a.options.search.replay, read_trace(a.trace));
+  XFLOW_TRY(a.options.input.fixed_shapes, fixed_shapes({a.fixed}));
   if (!a.time_limit.empty()) {
     a.options.time_limit = read_duration(a.time_limit);
     if (!a.options.time_limit)
@@ -37,7 +40,7 @@ Result<void> prepare(ReplayArguments& a) {
 
 ExitCode run(ReplayArguments& a) {
   if (auto prepared = prepare(a); !prepared) return report(prepared.error());
-  return optimize_and_report(a.files, a.options);
+  return optimize_and_report(a.files, a.options, {}, a.printing);
 }
 
 }  // namespace
@@ -52,13 +55,18 @@ void add_replay(CLI::App& sub, Command& command) {
   sub.add_option("--time-limit", a->time_limit, "time limit of the whole run: 300s, 5m");
   sub.add_option("--report", a->files.report, "also write the report here: JSON, or a page if it ends with .html");
   add_save_as_external_data(sub, a->options.output.save_as_external_data);
-  group(sub, "Input", {"--allow-external", "--rules"});
+  sub.add_option("--overwrite-input-shape", a->fixed, "as in the call that wrote TRACE")->take_all();
+  add_print_options(sub, a->printing);
+  group(sub, "Input", {"--allow-external", "--rules", "--overwrite-input-shape"});
   group(sub, "Output", {"--report", "--save-as-external-data"});
   sub.footer(
       "OUT has the same bytes as the OUT of the call that wrote TRACE, given the same --rules and\n"
       "--save-as-external-data. Nothing is timed. Rewritten parts are executed against the original parts.\n\n" +
       examples({"xflow replay report.json model.onnx again.onnx"}));
-  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
+  sub.callback([a, &command] {
+    a->files.command = command.line;
+    command.run = [a] { return run(*a); };
+  });
 }
 
 }  // namespace xflow::cli

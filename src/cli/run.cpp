@@ -93,20 +93,32 @@ std::string examples(std::initializer_list<const char*> lines) {
   return text;
 }
 
-ProgressLine::ProgressLine() : terminal_(isatty(STDERR_FILENO) != 0) {}
+ProgressLine::ProgressLine(bool is_quiet) : shows_(!is_quiet && isatty(STDERR_FILENO) != 0) {}
 
 ProgressLine::~ProgressLine() {
   if (shown_) std::fputs("\r\033[K", stderr);
 }
 
 void ProgressLine::show(const std::string& text) {
-  if (!terminal_) return;
+  if (!shows_) return;
   std::fprintf(stderr, "\r\033[K%s", one_line(text).c_str());
   std::fflush(stderr);
   shown_ = true;
 }
 
+std::string quoted(const std::string& text) {
+  std::string word = "'";
+  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return word + "'";
+}
+
 namespace {
+
+// The text as one word of a shell, quoted where it has to be.
+std::string word_of_shell(const std::string& text) {
+  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
+  return !text.empty() && text.find_first_not_of(kPlain) == std::string::npos ? text : quoted(text);
+}
 
 // "xflow rules list": the last recognised subcommand.
 std::string command_of(const CLI::App& app) {
@@ -134,6 +146,8 @@ ExitCode parse_and_run(int argc, char** argv) {
       "3 unsupported or failed, 64 wrong command line.\n"
       "'xflow COMMAND --help' shows the options and examples of a command.");
   Command command;
+  command.line = "xflow";
+  for (int k = 1; k < argc; ++k) command.line += " " + word_of_shell(argv[k]);
 #define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(#NAME, TEXT), command);
 #include "src/cli/commands.def"
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {

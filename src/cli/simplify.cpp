@@ -9,6 +9,8 @@
 #include "src/cli/duration_text.h"
 #include "src/cli/growth_text.h"
 #include "src/cli/interrupt.h"
+#include "src/cli/model_options.h"
+#include "src/cli/print_options.h"
 
 namespace xflow::cli {
 namespace {
@@ -20,10 +22,17 @@ struct SimplifyArguments {
   std::string time_limit;
   std::string numerics = "rounding";
   std::string max_growth = "5%";
+  ModelOptions model;
+  PrintOptions printing;
   SimplifyOptions options;
 };
 
 ExitCode run(SimplifyArguments& a) {
+  if (const auto checked = check_model_options(a.model, a.input, a.output); !checked) return report(checked.error());
+  if (a.model.inspect) return inspect(a.input, a.options.allow_external);
+  const auto fixed = fixed_shapes(a.model);
+  if (!fixed) return report(fixed.error());
+  a.options.fixed_shapes = *fixed;
   const auto numerics = parse_numerics(a.numerics);
   if (!numerics) return report(numerics.error());
   a.options.numerics = *numerics;
@@ -43,19 +52,20 @@ ExitCode run(SimplifyArguments& a) {
   finish_on_signals(a.options.cancel);
   const auto result = simplify_file(a.input, a.output, a.options);
   if (!result) return report(result.error());
-  print(result->to_text(), is_standard_output(a.output));
+  const bool to_error = is_standard_output(a.output);
+  print_report(*result, a.printing, to_error);
   if (!a.report.empty()) {
     if (const auto written = write_report(a.report, result->to_json()); !written) return report(written.error());
   }
-  return ExitCode::done;
+  return check_written(a.model, a.input, a.output, {}, a.options.allow_external, to_error || a.printing.json || a.printing.quiet);
 }
 
 }  // namespace
 
 void add_simplify(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SimplifyArguments>();
-  sub.add_option("IN", a->input, "ONNX model to read; - is standard input")->required();
-  sub.add_option("OUT", a->output, "ONNX model to write, else a copy of IN; - is standard output")->required();
+  add_in_and_out(sub, a->input, a->output);
+  add_model_options(sub, a->model);
   add_allow_external(sub, a->options.allow_external);
   sub.add_option("--numbers", a->numerics, "allowed changes in floating point: exact or rounding")
       ->capture_default_str()
@@ -69,6 +79,8 @@ void add_simplify(CLI::App& sub, Command& command) {
   group(sub, "Input", {"--allow-external"});
   group(sub, "Clean-ups", {"--numbers", "--max-growth", "--rules", "--skip", "--time-limit"});
   group(sub, "Output", {"--report", "--save-as-external-data"});
+  add_check_n(sub, a->model);
+  add_print_options(sub, a->printing);
   sub.footer(
       "With --numbers rounding constants are folded and batch normalisation is merged into weights. Without\n"
       "--time-limit a run ends after 5 minutes, and writes the clean-ups that were made by then.\n\n" +

@@ -13,6 +13,7 @@
 
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
+#include "src/cli/print_options.h"
 #include "src/cli/verify_models.h"
 
 namespace xflow::cli {
@@ -24,6 +25,7 @@ constexpr int kPartsOfProof = 3;
 struct VerifyArguments {
   std::vector<std::string> rules;
   bool json = false;
+  bool quiet = false;
   bool explain = false;
   bool infer = false;
   bool no_records = false;
@@ -105,17 +107,20 @@ std::string family_line(const RuleSet& rules, const std::vector<RuleDecision>& d
 }
 
 ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
-  const auto decided = verify(rules, a.options);
+  VerifyOptions options = a.options;
+  const auto decided = [&] {
+    ProgressLine line(a.quiet);
+    options.progress = [&](std::size_t done, std::size_t all) { line.show(fmt::format("{} of {} rules decided", done, all)); };
+    return verify(rules, options);
+  }();
   if (!decided) return report(decided.error());
   nlohmann::ordered_json json;
   json["rules"] = nlohmann::ordered_json::array();
   for (std::size_t k = 0; k < rules.size(); ++k) {
     const RuleDecision& d = (*decided)[k];
     const RuleInfo& rule = rules.rule(k);
-    if (a.json) {
-      json["rules"].push_back(to_json(rule, d));
-      continue;
-    }
+    if (a.json) json["rules"].push_back(to_json(rule, d));
+    if (a.json || a.quiet) continue;
     std::string line = fmt::format("  {:<44} {:<9} {:>7.1f} ms  {:<8}  {}", d.rule, to_string(d.verdict), 1e3 * d.time.count(),
                                    to_string(rule.float_class), reasons(d));
     line.erase(line.find_last_not_of(' ') + 1);
@@ -124,7 +129,7 @@ ExitCode decide_all(const VerifyArguments& a, const RuleSet& rules) {
     print(family_line(rules, *decided, k));
   }
   json["summary"] = summary(*decided);
-  print((a.json ? printable_json(json.dump(2)) : summary(*decided)) + "\n");
+  if (!a.quiet) print((a.json ? printable_json(json.dump(2)) : summary(*decided)) + "\n");
   const bool all_proved = std::ranges::all_of(*decided, [](const RuleDecision& d) { return d.verdict == Verdict::proved; });
   return all_proved ? ExitCode::done : ExitCode::negative;
 }
@@ -172,7 +177,7 @@ ExitCode run_two_models(VerifyArguments& a) {
     a.of_models.shapes.push_back(*std::move(shape));
   }
   if (a.options.max_time) a.of_models.time_limit = *a.options.max_time;
-  return verify_two_models(a.rules[0], a.rules[1], a.of_models, a.json);
+  return verify_two_models(a.rules[0], a.rules[1], a.of_models, {a.quiet, a.json});
 }
 
 ExitCode run(VerifyArguments& a) {
@@ -214,7 +219,9 @@ void add_verify(CLI::App& sub, Command& command) {
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input of the run: x:1,3,48,192 (repeat for each)")->take_all();
   add_seed(sub, a->of_models.seed, "seed of the inputs of the run");
   add_allow_external(sub, a->of_models.allow_external);
-  group(sub, "Decisions", {"--no-records", "--timeout", "--jobs", "--json"});
+  add_quiet(sub, a->quiet);
+  sub.get_option("--quiet")->excludes("--json");
+  group(sub, "Decisions", {"--no-records", "--timeout", "--jobs", "--json", "--quiet"});
   group(sub, "One rule", {"--explain", "--infer-guards", "--replay"});
   group(sub, "Two models", {"--shape", "--seed", "--allow-external"});
   sub.footer(examples({"xflow verify my.rules", "xflow verify substitutions --jobs 2", "xflow verify --explain merge-matmuls-sharing-lhs",

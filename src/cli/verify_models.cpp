@@ -46,10 +46,14 @@ nlohmann::ordered_json to_json(const ModelProof& proof) {
 
 bool are_two_models(const std::vector<std::string>& arguments) { return arguments.size() == 2 && std::ranges::all_of(arguments, is_model); }
 
-ExitCode verify_two_models(const std::string& a, const std::string& b, const VerifyModelsOptions& options, bool json) {
-  const auto proof = verify_files(a, b, options);
+ExitCode verify_two_models(const std::string& a, const std::string& b, VerifyModelsOptions options, const PrintOptions& printing) {
+  const auto proof = [&] {
+    ProgressLine line(printing.quiet);
+    options.progress = [&](const VerifyModelsProgress& progress) { line.show(progress.to_text()); };
+    return verify_files(a, b, options);
+  }();
   if (!proof) return report(proof.error());
-  print(json ? printable_json(to_json(*proof).dump(2)) + "\n" : proof->to_text());
+  if (!printing.quiet) print(printing.json ? printable_json(to_json(*proof).dump(2)) + "\n" : proof->to_text());
   return proof->verdict == Verdict::proved ? ExitCode::done : ExitCode::negative;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "src/cli/command.h"
+#include "src/cli/print_options.h"
 #include "xflow/verify_models.h"
 
 namespace xflow::cli {
@@ -12,6 +13,6 @@ namespace xflow::cli {
 // Whether the arguments of `xflow verify` are two models.
 bool are_two_models(const std::vector<std::string>& arguments);
 
-ExitCode verify_two_models(const std::string& a, const std::string& b, const VerifyModelsOptions& options, bool json);
+ExitCode verify_two_models(const std::string& a, const std::string& b, VerifyModelsOptions options, const PrintOptions& printing);
 
 }  // namespace xflow::cli

@@ -37,6 +37,12 @@ class Folding final : public Rebuild {
   Constants& constants_;
 };
 
+std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
+  return static_cast<std::size_t>(std::ranges::count_if(ir::topological_order(arena, graph), [&](ir::NodeId id) {
+    return !arena.node(id).is_constant && arena.node(id).kind != ir::NodeKind::input;
+  }));
+}
+
 class Prover {
  public:
   Prover(const VerifyModelsOptions& options, api::Session& session) : options_(options), session_(session) {}
@@ -90,6 +96,7 @@ class Prover {
 
   // One attempt, after rewrites by the rules of a kind.
   Result<void> prove_by(const std::function<bool(const rules::Rule&)>& kind) {
+    ++attempt_;
     models_->a().graph = original_a_;
     models_->b().graph = original_b_;
     models_->a().names = names_a_;
@@ -151,11 +158,21 @@ class Prover {
     };
     how.deadline = verifier::Deadline(
         verifier::Deadline::Moment::max(), [this] { return is_stage_over(); }, true);
+    const std::size_t all = count_operations(models_->arena(), models_->b().graph);
+    how.progress = [this, all](std::size_t visited) { report_progress(visited, all); };
     Sweep sweep(models_->arena(), models_->a().graph, *constants_, *values_, same, how);
     const ir::Graph of_b = models_->b().graph;
     XFLOW_TRY(models_->b().graph, sweep.run(of_b));
     report(sweep, of_b);
     return {};
+  }
+
+  void report_progress(std::size_t visited, std::size_t all) {
+    constexpr std::chrono::milliseconds kPause{200};
+    if (!options_.progress || Clock::now() - reported_ < kPause) return;
+    reported_ = Clock::now();
+    const Seconds time = reported_ - start_;
+    options_.progress({attempt_, visited, all, time, options_.time_limit - time});
   }
 
   void report(const Sweep& sweep, const ir::Graph& of_b) {
@@ -226,6 +243,8 @@ class Prover {
   const VerifyModelsOptions& options_;
   api::Session& session_;
   Clock::time_point start_ = Clock::now();
+  Clock::time_point reported_;  // the last progress
+  int attempt_ = 0;
   ModelProof proof_;
   std::unique_ptr<TwoModels> models_;
   Clock::time_point stage_end_ = Clock::time_point::max();  // of the current attempt

@@ -170,6 +170,8 @@ void Sweep::prove(ValueId from, ValueId value) {
 }
 
 Result<void> Sweep::rebuilt(NodeId id, NodeId now) {
+  ++visited_;
+  if (options_.progress) options_.progress(visited_);
   if (known_.contains(now) || options_.deadline.is_over() || swapped(id, now)) return {};
   if (arena().node(now).kind != ir::NodeKind::operation) return {};
   if (!may_be_equal_) may_be_equal_ = !options_.may_be_equal || options_.may_be_equal();

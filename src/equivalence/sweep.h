@@ -38,6 +38,8 @@ struct SweepOptions {
   verifier::Deadline deadline = {};  // of the whole sweep
   // Called once, before the first proof; false: no proof is tried, because the models differ.
   std::function<bool()> may_be_equal = {};
+  // Called with the number of operations of the second model that were visited. Null: never.
+  std::function<void(std::size_t)> progress = {};
 };
 
 // A value of the second model that the first one computes otherwise.
@@ -92,6 +94,7 @@ class Sweep final : public Rebuild {
   std::vector<ir::ValueId> constants_of_a_;  // in the order of the first model
   PartProver prover_;
   std::optional<bool> may_be_equal_;  // once it was asked for
+  std::size_t visited_ = 0;           // operations of the second model
   bool indexed_ = false;
   ValueIndex index_;
   std::vector<SweptPart> parts_;

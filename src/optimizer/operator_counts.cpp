@@ -15,10 +15,6 @@ namespace {
 constexpr std::uint32_t kOpType = 4;
 constexpr std::uint32_t kDomain = 7;
 
-std::string full_name(std::string_view op_type, std::string_view domain) {
-  return onnx_io::is_default_domain(domain) ? std::string(op_type) : std::string(domain) + "." + std::string(op_type);
-}
-
 // Of a NodeProto. The last of several fields counts, as in protobuf.
 std::string operator_of(std::string_view message) {
   std::string_view op_type;
@@ -28,23 +24,27 @@ std::string operator_of(std::string_view message) {
     if (field.is_bytes(kOpType)) op_type = field.payload;
     if (field.is_bytes(kDomain)) domain = field.payload;
   }
-  return full_name(op_type, domain);
+  return operator_name(op_type, domain);
 }
 
 }  // namespace
+
+std::string operator_name(std::string_view op_type, std::string_view domain) {
+  return onnx_io::is_default_domain(domain) ? std::string(op_type) : std::string(domain) + "." + std::string(op_type);
+}
 
 std::vector<OperatorChange> operator_counts(const onnx_io::Document& original, const onnx_io::Document& base,
                                             std::span<const onnx_io::GraphEdit> edits) {
   constexpr onnx_io::GraphId kMain{0};
   std::map<std::string, OperatorChange> counts;
-  for (const onnx_io::Node& node : original.nodes(kMain)) ++counts[full_name(node.op_type, node.domain)].before;
+  for (const onnx_io::Node& node : original.nodes(kMain)) ++counts[operator_name(node.op_type, node.domain)].before;
   const auto kept = base.nodes(kMain);
   const auto edit = std::ranges::find(edits, kMain, &onnx_io::GraphEdit::graph);
   if (edit == edits.end() || !edit->nodes) {
-    for (const onnx_io::Node& node : kept) ++counts[full_name(node.op_type, node.domain)].after;
+    for (const onnx_io::Node& node : kept) ++counts[operator_name(node.op_type, node.domain)].after;
   } else {
     for (const onnx_io::Entry& entry : *edit->nodes)
-      ++counts[entry.kept ? full_name(kept[*entry.kept].op_type, kept[*entry.kept].domain) : operator_of(entry.message)].after;
+      ++counts[entry.kept ? operator_name(kept[*entry.kept].op_type, kept[*entry.kept].domain) : operator_of(entry.message)].after;
   }
   std::vector<OperatorChange> result;
   result.reserve(counts.size());

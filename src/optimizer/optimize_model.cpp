@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "src/onnx/document/document.h"
 #include "src/onnx/document/document_writer.h"
+#include "src/onnx/document/fixed_inputs.h"
 #include "src/onnx/document/output_files.h"
 #include "src/onnx/lift/lift.h"
 #include "src/onnx/lower/lower.h"
@@ -17,6 +20,7 @@
 #include "src/optimizer/operator_counts.h"
 #include "src/optimizer/optimize_bodies.h"
 #include "src/optimizer/replay.h"
+#include "src/optimizer/rewritten_parts.h"
 #include "src/optimizer/rounds.h"
 #include "src/optimizer/run.h"
 #include "src/optimizer/shipping.h"
@@ -216,10 +220,22 @@ Result<Optimized> optimize_and_clean_up(const Document& document, const Files& f
   XFLOW_CHECK(limits.check());
   const std::span<const onnx_io::GraphEdit> edits =
       best.lowered ? std::span<const onnx_io::GraphEdit>(best.lowered->edits) : std::span<const onnx_io::GraphEdit>();
-  best.report.operators = operator_counts(document, best.document ? *best.document : document, edits);
+  const Document& base = best.document ? *best.document : document;
+  best.report.operators = operator_counts(document, base, edits);
+  best.report.parts = rewritten_parts(document, base, edits, best.report.search.steps);
+  best.report.parameters = parameter_counts(document, base, edits);
+  best.report.file_bytes = {file_bytes(document), file_bytes(document)};
   describe_call(options, best.report.clean_ups.written, model_hash(document.bytes()), best.report.trace);
   best.report.time = Seconds(limits.seconds());
   return best;
+}
+
+// The bytes of a model that was written, with its external data; 0 if it is in no file.
+std::uint64_t bytes_of_file(const std::string& path, const std::vector<std::string>& allow_external) {
+  std::error_code none;
+  if (is_standard_output(path) || !std::filesystem::is_regular_file(path, none)) return 0;
+  const auto document = Document::open(path, allow_external);
+  return document ? file_bytes(*document) : 0;
 }
 
 }  // namespace
@@ -229,11 +245,13 @@ Result<OptimizeResult> optimize_model(std::string_view model, const OptimizeOpti
   const OptimizeOptions options = given.search.replay ? replay_options(given) : given;
   const RunLimits limits(options);
   const Session::Call call(session, options);
-  XFLOW_TRY(const Document document, Document::parse(std::string(model)));
+  XFLOW_TRY(Document document, Document::parse(std::string(model)));
+  XFLOW_CHECK(onnx_io::fix_inputs(document, options.input.fixed_shapes));
   XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {}, options, {limits, progress, session}));
-  if (!optimized.lowered) return OptimizeResult{std::string(model), std::move(optimized.report)};
+  if (!optimized.lowered) return OptimizeResult{std::string(document.bytes()), std::move(optimized.report)};
   const Document& edited = optimized.document ? *optimized.document : document;
   XFLOW_TRY(std::string bytes, onnx_io::write_bytes(edited, optimized.lowered->edits));
+  optimized.report.file_bytes.after = bytes.size();
   return OptimizeResult{std::move(bytes), std::move(optimized.report)};
 }
 
@@ -242,16 +260,20 @@ Result<OptimizeReport> optimize_model_file(const std::string& input, const std::
   const OptimizeOptions options = given.search.replay ? replay_options(given) : given;
   const RunLimits limits(options);
   const Session::Call call(session, options);
-  XFLOW_TRY(const Document document, Document::open(input, options.input.allow_external));
+  XFLOW_TRY(Document document, Document::open(input, options.input.allow_external));
+  XFLOW_CHECK(onnx_io::fix_inputs(document, options.input.fixed_shapes));
   XFLOW_TRY(const auto files, onnx_io::OutputFiles::begin(output));  // fails before the optimisation, whose result would be lost
   onnx_io::SaveOptions save;
   save.external_name = options.output.save_as_external_data;
   XFLOW_CHECK(onnx_io::check_save_options(document, files->place(), save));
-  XFLOW_TRY(const Optimized optimized, optimize_and_clean_up(document, {input, files.get()}, options, {limits, progress, session}));
+  XFLOW_TRY(Optimized optimized, optimize_and_clean_up(document, {options.input.fixed_shapes.empty() ? input : "", files.get()}, options,
+                                                       {limits, progress, session}));
   const auto edits =
       optimized.lowered ? std::span<const onnx_io::GraphEdit>(optimized.lowered->edits) : std::span<const onnx_io::GraphEdit>();
   XFLOW_CHECK(onnx_io::write_document(optimized.document ? *optimized.document : document, edits, *files, save));
-  return optimized.report;
+  if (optimized.lowered || !save.external_name.empty())
+    optimized.report.file_bytes.after = bytes_of_file(output, options.input.allow_external);
+  return std::move(optimized.report);
 }
 
 }  // namespace xflow::api

@@ -12,6 +12,19 @@ namespace xflow::api {
 namespace {
 
 constexpr int kMostThreads = 1024;
+constexpr std::size_t kMostBest = 200;
+
+// The original and the improvements, thinned out evenly.
+std::vector<BestGraph> best_over_time(const search::Outcome& outcome) {
+  const std::size_t count = outcome.improvements.size();
+  const std::size_t kept = std::min(count, kMostBest - 1);
+  std::vector<BestGraph> best{{Seconds(0), 0, outcome.before}};
+  for (std::size_t k = 1; k <= kept; ++k) {
+    const search::BetterGraph& improvement = outcome.improvements[k * count / kept - 1];
+    best.push_back({Seconds(improvement.seconds), improvement.states, improvement.time});
+  }
+  return best;
+}
 
 }  // namespace
 
@@ -69,6 +82,7 @@ void list_search(const search::Outcome& outcome, OptimizeReport& report) {
   report.search.states = outcome.states;
   report.search.expanded = outcome.expanded;
   report.search.stop_reason = outcome.stop;
+  report.search.best = best_over_time(outcome);
   report.constant_bytes = {outcome.constant_bytes_before, outcome.constant_bytes_after};
 }
 

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <xflow/check.h>
 
+#include <nlohmann/json.hpp>
+
 #include "src/support/printable.h"
 
 namespace xflow {
@@ -21,6 +23,22 @@ std::string CheckReport::to_text() const {
     return text + fmt::format("equal: {} output{} on {} set{} of inputs\n", outputs.size(), plural(outputs.size()), runs.size(),
                               plural(runs.size()));
   return text + fmt::format("different: {}\n", onnx_io::printable(difference));
+}
+
+std::string CheckReport::to_json() const {
+  nlohmann::ordered_json json{{"equal", equal}, {"difference", difference}, {"runs", runs}, {"skipped", skipped}};
+  json["outputs"] = nlohmann::ordered_json::array();
+  for (const Output& output : outputs)
+    json["outputs"].push_back({{"name", output.name},
+                               {"type", output.type},
+                               {"agrees", output.agrees},
+                               {"reason", output.reason},
+                               {"error", output.error},
+                               {"allowed", output.allowed},
+                               {"inputs", output.inputs},
+                               {"checked_values", output.checked_values},
+                               {"values", output.values}});
+  return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 }  // namespace xflow

@@ -18,6 +18,11 @@ std::string line_of(const ModelProof::Part& part) {
 
 }  // namespace
 
+std::string VerifyModelsProgress::to_text() const {
+  return fmt::format("attempt {}, {} of {} operations compared, {:.0f} s, {:.0f} s left", attempt, operations, all, time.count(),
+                     time_left.count());
+}
+
 std::string ModelProof::to_text() const {
   std::string text;
   const auto proved = static_cast<std::size_t>(std::ranges::count(parts, Verdict::proved, &Part::verdict));

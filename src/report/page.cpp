@@ -39,6 +39,22 @@ tr:last-child td { border-bottom: 0; }
 dl { display: grid; grid-template-columns: minmax(6rem, 10rem) 1fr; gap: 0.25rem 1rem; margin: 0.4rem 0; }
 dt { color: var(--quiet); }
 dd { margin: 0; }
+details { border: 1px solid var(--line); border-radius: 8px; padding: 0.5rem 0.9rem; margin: 0.5rem 0; }
+summary { cursor: pointer; }
+.drawings { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(18rem, 100%), 1fr)); gap: 1rem; margin: 0.6rem 0; }
+.drawing { min-width: 0; }
+.drawing > span { color: var(--quiet); font-size: 0.875rem; }
+.drawing svg { display: block; max-width: 100%; height: auto; }
+.drawing svg text { fill: var(--text); }
+.drawing svg path, .drawing svg polygon { stroke: var(--quiet); }
+.drawing svg .edge polygon { fill: var(--quiet); }
+.drawing pre { margin: 0.3rem 0; white-space: pre-wrap; font-size: 0.85rem; }
+.curve { display: grid; grid-template-columns: auto 1fr; gap: 0 0.6rem; margin: 0.6rem 0; }
+.curve svg { width: 100%; height: 9rem; border-left: 1px solid var(--line); border-bottom: 1px solid var(--line); }
+.curve path { fill: none; stroke: var(--bar); stroke-width: 2; vector-effect: non-scaling-stroke; }
+.curve div { display: flex; justify-content: space-between; color: var(--quiet); font-size: 0.875rem; }
+.curve div.y { flex-direction: column; text-align: right; }
+.curve div.x { grid-column: 2; }
 )";
 
 }  // namespace
@@ -113,6 +129,43 @@ void Page::terms(std::span<const std::pair<std::string, std::string>> terms) {
   html_ += "<dl>\n";
   for (const auto& [term, text] : terms) html_ += fmt::format("<dt>{}</dt><dd>{}</dd>\n", escaped(term), escaped(text));
   html_ += "</dl>\n";
+}
+
+void Page::begin_fold(std::string_view summary, bool is_open) {
+  html_ += fmt::format("<details{}><summary>{}</summary>\n", is_open ? " open" : "", escaped(summary));
+}
+
+void Page::end_fold() { html_ += "</details>\n"; }
+
+void Page::drawings(const Drawing& left, const Drawing& right) {
+  html_ += "<div class=\"drawings\">\n";
+  for (const Drawing* drawing : {&left, &right}) {
+    html_ += fmt::format("<div class=\"drawing\"><span>{}</span>", escaped(drawing->title));
+    if (!drawing->picture.empty()) {
+      html_ += drawing->picture;
+    } else {
+      html_ += "<pre>";
+      for (const std::string& line : drawing->lines) html_ += escaped(line) + "\n";
+      html_ += "</pre>";
+    }
+    html_ += "</div>\n";
+  }
+  html_ += "</div>\n";
+}
+
+void Page::curve(std::span<const Point> points, const Axis& x, const Axis& y) {
+  constexpr double kSide = 100;
+  std::string path;
+  for (const Point& point : points) {
+    const double at = kSide * std::clamp(point.x, 0.0, 1.0);
+    const double height = kSide * (1 - std::clamp(point.y, 0.0, 1.0));
+    path += path.empty() ? fmt::format("M{:.2f} {:.2f}", at, height) : fmt::format("H{:.2f}V{:.2f}", at, height);
+  }
+  html_ += fmt::format(
+      "<div class=\"curve\"><div class=\"y\"><span>{}</span><span>{}</span></div>"
+      "<svg viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\" role=\"img\"><path d=\"{}H{}\"/></svg>"
+      "<div class=\"x\"><span>{}</span><span>{}</span></div></div>\n",
+      escaped(y.last), escaped(y.first), kSide, kSide, path, kSide, escaped(x.first), escaped(x.last));
 }
 
 std::string Page::to_string() && {

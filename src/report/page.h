@@ -35,6 +35,18 @@ class Page {
     Align align = Align::left;
   };
 
+  // A picture (an element of HTML that is trusted), or lines of text if there is none.
+  struct Drawing {
+    std::string title;
+    std::string picture;
+    std::vector<std::string> lines;
+  };
+  // A point of a curve, both from 0 to 1.
+  struct Point {
+    double x = 0;
+    double y = 0;
+  };
+
   void tiles(std::span<const Tile> tiles);
   void heading(std::string_view text);
   void paragraph(std::string_view text);
@@ -43,6 +55,19 @@ class Page {
   void table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows);
   // Terms with their texts, in the order given. A term is repeated by an empty one.
   void terms(std::span<const std::pair<std::string, std::string>> terms);
+
+  // Opens an element that folds. Everything until end_fold() is inside.
+  void begin_fold(std::string_view summary, bool is_open);
+  void end_fold();
+  // Two drawings side by side, or one below the other on a narrow screen.
+  void drawings(const Drawing& left, const Drawing& right);
+  // A line that keeps the height of a point until the next one and after the last, with texts at the ends of
+  // both axes.
+  struct Axis {
+    std::string first;
+    std::string last;
+  };
+  void curve(std::span<const Point> points, const Axis& x, const Axis& y);
 
   // The whole page.
   std::string to_string() &&;

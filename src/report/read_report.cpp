@@ -86,6 +86,9 @@ SearchReport search(const Json& json) {
   search.expanded = count(fields, "expanded");
   if (!text(fields, "stop_reason").empty()) search.stop_reason = named(fields, "stop_reason", StopReason::cancelled);
   search.time = seconds(fields, "seconds");
+  each(fields, "best", [&](const Json& best) {
+    search.best.push_back({seconds(best, "seconds"), count(best, "states"), nanoseconds(best, "predicted_nanoseconds")});
+  });
   if (fields.contains("gap")) search.gap = gap(fields.at("gap"));
   each(json, "steps", [&](const Json& step) {
     search.steps.push_back({text(step, "rule"), text(step, "where"), nanoseconds(step, "gain_nanoseconds")});
@@ -181,6 +184,27 @@ std::vector<BodyReport> bodies(const Json& json) {
   return bodies;
 }
 
+std::vector<PartNode> part_nodes(const Json& json, const char* name) {
+  std::vector<PartNode> nodes;
+  each(json, name, [&](const Json& node) {
+    nodes.push_back({text(node, "name"), text(node, "op"), texts(node, "inputs"), texts(node, "outputs")});
+  });
+  return nodes;
+}
+
+// `steps`: how many there are.
+std::vector<RewrittenPart> parts(const Json& json, std::size_t steps) {
+  std::vector<RewrittenPart> parts;
+  each(json, "parts", [&](const Json& part) {
+    parts.push_back({part_nodes(part, "before"), part_nodes(part, "after"), {}});
+    each(part, "steps", [&](const Json& step) {
+      if (count_of(step) >= steps) throw Json::other_error::create(501, "no such step", &step);
+      parts.back().steps.push_back(count_of(step));
+    });
+  });
+  return parts;
+}
+
 OptimizeReport read(const Json& json) {
   OptimizeReport report;
   report.improved = field<bool>(json, "improved");
@@ -200,6 +224,11 @@ OptimizeReport read(const Json& json) {
   each(json, "operators", [&](const Json& change) {
     report.operators.push_back({text(change, "op"), count(change, "before"), count(change, "after")});
   });
+  report.parts = parts(json, report.search.steps.size());
+  const Json& files = json.at("file_bytes");
+  report.file_bytes = {count(files, "before"), count(files, "after")};
+  const Json& parameters = json.at("parameters");
+  report.parameters = {count(parameters, "before"), count(parameters, "after")};
   const Json& bytes = json.at("constant_bytes");
   report.constant_bytes = {count(bytes, "before"), count(bytes, "after")};
   report.opaque = texts(json, "opaque");
@@ -211,6 +240,7 @@ OptimizeReport read(const Json& json) {
                       text(smaller, "reason")};
   report.trace = trace_of(json.at("trace"));
   report.time = seconds(json, "seconds");
+  report.command = text(json, "command");
   return report;
 }
 

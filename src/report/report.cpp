@@ -222,8 +222,9 @@ double ratio(const PredictedTimes& times) { return times.before > Nanoseconds(0)
 }  // namespace
 
 std::string OptimizeProgress::to_text() const {
-  return fmt::format("{} {:.0f} s, {:.0f} s left, {} graphs, {} -> {}", to_string(phase), time.count(), time_left.count(), states,
-                     time_text(predicted.before), time_text(predicted.after));
+  const double rate = time.count() > 0 ? static_cast<double>(states) / time.count() : 0;
+  return fmt::format("{} {:.0f} s, {:.0f} s left, {} graphs ({:.0f}/s), {} -> {}", to_string(phase), time.count(), time_left.count(),
+                     states, rate, time_text(predicted.before), time_text(predicted.after));
 }
 
 std::string OptimizeReport::to_text() const {
@@ -239,8 +240,10 @@ std::string OptimizeReport::to_text() const {
   }
   line("nodes", fmt::format("{} -> {}, {} unchanged{}", nodes.before, nodes.after, nodes.kept,
                             nodes.merged > 0 ? fmt::format(", {} merged with an equal one", nodes.merged) : ""));
+  if (parameters.before > 0) line("parameters", fmt::format("{} -> {}", parameters.before, parameters.after));
   if (!replayed || constant_bytes.before > 0)
     line("constants", fmt::format("{} -> {}", bytes_text(constant_bytes.before), bytes_text(constant_bytes.after)));
+  if (file_bytes.after > 0) line("file", fmt::format("{} -> {}", bytes_text(file_bytes.before), bytes_text(file_bytes.after)));
   for (const std::string& reason : opaque) line("opaque", reason);
   if (replayed) {
     line("trace", fmt::format("{} rewrites in {} searches were applied", search.steps.size(), trace.searches.size()));
@@ -284,6 +287,32 @@ nlohmann::ordered_json json_of(const std::vector<OperatorChange>& changes) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const std::vector<PartNode>& nodes) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const PartNode& node : nodes)
+    json.push_back({{"name", node.name}, {"op", node.op}, {"inputs", node.inputs}, {"outputs", node.outputs}});
+  return json;
+}
+
+nlohmann::ordered_json json_of(const std::vector<RuleCount>& rules) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const RuleCount& count : rules)
+    json.push_back({{"rule", count.rule},
+                    {"matched", count.matched},
+                    {"improved", count.improved},
+                    {"applied", count.applied},
+                    {"numbers", numbers_of(count)},
+                    {"equation", count.equation}});
+  return json;
+}
+
+nlohmann::ordered_json json_of(const std::vector<RewrittenPart>& parts) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const RewrittenPart& part : parts)
+    json.push_back({{"before", json_of(part.before)}, {"after", json_of(part.after)}, {"steps", part.steps}});
+  return json;
+}
+
 }  // namespace
 
 std::string OptimizeReport::to_json() const {
@@ -299,6 +328,10 @@ std::string OptimizeReport::to_json() const {
   json["predicted_nanoseconds"] = {{"before", predicted.before.count()}, {"after", predicted.after.count()}};
   json["search"] = {{"states", search.states}, {"expanded", search.expanded}, {"stop_reason", stop_text(search)}};
   json["search"]["seconds"] = search.time.count();
+  json["search"]["best"] = nlohmann::ordered_json::array();
+  for (const BestGraph& best : search.best)
+    json["search"]["best"].push_back(
+        {{"seconds", best.time.count()}, {"states", best.states}, {"predicted_nanoseconds", best.predicted.count()}});
   if (search.gap) json["search"]["gap"] = json_of(*search.gap, improved ? predicted.after : predicted.before);
   json["kernels"] = {{"measured", kernels.measured},
                      {"known", kernels.known},
@@ -315,21 +348,17 @@ std::string OptimizeReport::to_json() const {
                      {"failure", kernels.failure},
                      {"device_bytes", kernels.device_bytes}};
   json["kernel_changes"] = json_of(kernel_changes);
+  json["file_bytes"] = {{"before", file_bytes.before}, {"after", file_bytes.after}};
+  json["parameters"] = {{"before", parameters.before}, {"after", parameters.after}};
   json["nodes"] = {{"before", nodes.before}, {"after", nodes.after}, {"kept", nodes.kept}, {"merged", nodes.merged}};
   json["operators"] = json_of(operators);
+  json["parts"] = json_of(parts);
   json["constant_bytes"] = {{"before", constant_bytes.before}, {"after", constant_bytes.after}};
   json["opaque"] = opaque;
   json["steps"] = nlohmann::ordered_json::array();
   for (const RewriteStep& step : search.steps)
     json["steps"].push_back({{"rule", step.rule}, {"where", step.where}, {"gain_nanoseconds", step.gain.count()}});
-  json["rules"] = nlohmann::ordered_json::array();
-  for (const RuleCount& count : search.rules)
-    json["rules"].push_back({{"rule", count.rule},
-                             {"matched", count.matched},
-                             {"improved", count.improved},
-                             {"applied", count.applied},
-                             {"numbers", numbers_of(count)},
-                             {"equation", count.equation}});
+  json["rules"] = json_of(search.rules);
   json["regions"] = nlohmann::ordered_json::array();
   for (const CheckedRegion& region : regions.checked)
     json["regions"].push_back({{"value", region.value},
@@ -362,6 +391,7 @@ std::string OptimizeReport::to_json() const {
                      {"reason", clean_ups.reason}};
   json["trace"] = json_of(trace);
   json["seconds"] = time.count();
+  json["command"] = command;
   // Names in a model can be arbitrary bytes. Invalid UTF-8 becomes a replacement character.
   return onnx_io::printable_json(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }

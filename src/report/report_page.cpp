@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/report/drawing.h"
 #include "src/report/page.h"
 #include "src/report/report_text.h"
 #include "xflow/report.h"
@@ -60,7 +61,10 @@ void add_tiles(const OptimizeReport& r, Page& page) {
   }
   tiles.push_back(
       {"Nodes", fmt::format("{} → {}", r.nodes.before, r.nodes.after), fmt::format("{} unchanged, byte for byte", r.nodes.kept)});
-  tiles.push_back({"Constants", fmt::format("{} → {}", bytes_text(r.constant_bytes.before), bytes_text(r.constant_bytes.after))});
+  tiles.push_back({"Constants", fmt::format("{} → {}", bytes_text(r.constant_bytes.before), bytes_text(r.constant_bytes.after)),
+                   r.parameters.before > 0 ? fmt::format("{} → {} parameters", r.parameters.before, r.parameters.after) : ""});
+  if (r.file_bytes.after > 0)
+    tiles.push_back({"File", fmt::format("{} → {}", bytes_text(r.file_bytes.before), bytes_text(r.file_bytes.after))});
   if (r.search.gap) {
     const auto above = r.search.gap->above(time_of_result(r));
     tiles.push_back(
@@ -83,6 +87,72 @@ void add_times(const OptimizeReport& r, Page& page) {
     page.bars(
         std::vector<Page::Bar>{{"original", time_text(c.original), c.original / most}, {"result", time_text(c.result), c.result / most}});
   }
+}
+
+// The predicted time of the best graph over the time of the search.
+void add_search(const OptimizeReport& r, Page& page) {
+  const std::vector<BestGraph>& best = r.search.best;
+  if (best.size() < 2) return;
+  page.heading("Best graph over the time of the search, predicted");
+  const double end = std::max(r.search.time.count(), best.back().time.count());
+  const Nanoseconds lowest = std::ranges::min(best, {}, &BestGraph::predicted).predicted;
+  const Nanoseconds highest = std::ranges::max(best, {}, &BestGraph::predicted).predicted;
+  const Nanoseconds range = std::max(highest - lowest, Nanoseconds(1e-9));
+  std::vector<Page::Point> points;
+  points.reserve(best.size());
+  for (const BestGraph& graph : best) points.push_back({end > 0 ? graph.time.count() / end : 0, (graph.predicted - lowest) / range});
+  page.curve(points, {"0 s", fmt::format("{:.1f} s", end)}, {time_text(lowest), time_text(highest)});
+  page.paragraph(fmt::format("The best graph was found after {:.1f} s and {} of {} graphs.", best.back().time.count(), best.back().states,
+                             r.search.states));
+}
+
+constexpr std::size_t kMostParts = 40;       // that are shown
+constexpr std::size_t kMostOpen = 6;         // that are not folded
+constexpr std::size_t kMostNodesDrawn = 60;  // of one side of a part
+
+std::string title_of(const RewrittenPart& part) {
+  const auto nodes = [](std::size_t count) { return fmt::format("{} node{}", count, count == 1 ? "" : "s"); };
+  if (part.before.empty() && part.after.empty()) return "0 nodes";  // of a report that was changed
+  const std::vector<PartNode>& named = part.before.empty() ? part.after : part.before;
+  const auto telling = std::ranges::find_if(named, [](const PartNode& node) { return node.op != "Constant"; });
+  const PartNode& first = telling == named.end() ? named.front() : *telling;
+  const std::string name = first.name.empty() ? first.outputs.empty() ? "" : first.outputs.front() : first.name;
+  return fmt::format("{} → {}, at {} ({})", nodes(part.before.size()), nodes(part.after.size()), name, first.op);
+}
+
+// What each part was and became, with the rules that were applied there.
+void add_parts(const OptimizeReport& r, Page& page) {
+  if (r.parts.empty()) return;
+  page.heading("Rewritten parts of the main graph");
+  const std::size_t shown = std::min(r.parts.size(), kMostParts);
+  const auto is_drawn = [](const std::vector<PartNode>& nodes) { return !nodes.empty() && nodes.size() <= kMostNodesDrawn; };
+  std::vector<std::string> graphs;
+  for (std::size_t k = 0; k < shown; ++k)
+    for (const auto* nodes : {&r.parts[k].before, &r.parts[k].after})
+      if (is_drawn(*nodes)) graphs.push_back(report::dot_of(*nodes));
+  const std::vector<std::string> pictures = report::pictures_of(graphs);
+  std::size_t next = 0;
+  const auto drawing = [&](const char* title, const std::vector<PartNode>& nodes) {
+    Page::Drawing drawing{title, {}, nodes.empty() ? std::vector<std::string>{"nothing"} : report::lines_of(nodes)};
+    if (is_drawn(nodes) && !pictures.empty()) drawing.picture = pictures[next++];
+    return drawing;
+  };
+  for (std::size_t k = 0; k < shown; ++k) {
+    const RewrittenPart& part = r.parts[k];
+    page.begin_fold(title_of(part), k < kMostOpen);
+    const Page::Drawing before = drawing("before", part.before);
+    page.drawings(before, drawing("after", part.after));
+    Terms rules;
+    for (const std::size_t step : part.steps) {
+      const auto rule = std::ranges::find(r.search.rules, r.search.steps[step].rule, &RuleCount::rule);
+      const bool is_rule = rule != r.search.rules.end() && rule->float_class.has_value();
+      rules.emplace_back(r.search.steps[step].rule,
+                         is_rule ? fmt::format("{} (proved; {})", rule->equation, numbers_of(*rule)) : "built in");
+    }
+    if (!rules.empty()) page.terms(rules);
+    page.end_fold();
+  }
+  if (shown < r.parts.size()) page.paragraph(fmt::format("{} more parts are in the report for programs.", r.parts.size() - shown));
 }
 
 constexpr std::size_t kMostKernels = 30;  // with bars
@@ -223,6 +293,7 @@ void add_method(const OptimizeReport& r, Page& page) {
   terms.emplace_back("numbers", to_string(r.trace.numerics));
   if (!r.trace.model.empty()) terms.emplace_back("hash of the model", r.trace.model);
   terms.emplace_back("version", "xflow " XFLOW_VERSION);
+  if (!r.command.empty()) terms.emplace_back("command", r.command);
   page.terms(terms);
 }
 
@@ -233,10 +304,12 @@ std::string OptimizeReport::to_html() const {
   add_tiles(*this, page);
   add_times(*this, page);
   add_operators(*this, page);
+  add_parts(*this, page);
   add_rewrites(*this, page);
   add_checks(*this, page);
   add_bodies(*this, page);
   add_left_alone(*this, page);
+  add_search(*this, page);
   add_kernels(*this, page);
   add_rules(*this, page);
   add_method(*this, page);

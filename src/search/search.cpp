@@ -200,6 +200,7 @@ void Search::keep_if_best(StateId id) {
   best_ = id;
   outcome_.best_states = outcome_.states;
   outcome_.best_seconds = seconds();
+  outcome_.improvements.push_back({outcome_.best_seconds, outcome_.best_states, cost::nanoseconds(states_[index_of(id)].time)});
 }
 
 bool Search::step_to(StateId id) {

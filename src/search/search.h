@@ -147,6 +147,13 @@ struct LowerBound {
   std::uint64_t states = 0;  // graphs costed for it
 };
 
+// A graph that was cheaper than all before it.
+struct BetterGraph {
+  double seconds = 0;        // since the start, as Options::seconds counts
+  std::uint64_t states = 0;  // graphs costed until then
+  Nanoseconds time{};
+};
+
 // The result of a search.
 struct Outcome {
   ir::Graph best;
@@ -158,11 +165,12 @@ struct Outcome {
   std::uint64_t constant_bytes_after = 0;
   std::vector<Finalist> others;  // sorted by time, cheapest first
   std::map<std::string, RuleCount> rules;
-  std::uint64_t states = 0;       // graphs costed
-  std::uint64_t expanded = 0;     // graphs whose rewrites were tried
-  std::uint64_t looks = 0;        // operations whose rewrites were examined, repeats included
-  std::uint64_t best_states = 0;  // graphs costed when the best was found
-  double best_seconds = 0;        // seconds until the best was found
+  std::uint64_t states = 0;               // graphs costed
+  std::uint64_t expanded = 0;             // graphs whose rewrites were tried
+  std::uint64_t looks = 0;                // operations whose rewrites were examined, repeats included
+  std::uint64_t best_states = 0;          // graphs costed when the best was found
+  double best_seconds = 0;                // seconds until the best was found
+  std::vector<BetterGraph> improvements;  // in their order; the last is the best
   StopReason stop = StopReason::exhausted;
   std::optional<LowerBound> bound;  // of the times that are reached from the original
   std::size_t replayed = 0;         // number of rewrites of Options::replay that were applied, until one was not possible

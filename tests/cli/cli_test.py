@@ -422,8 +422,11 @@ class Optimizing(ProgramTest):
                 "search": dict,
                 "kernels": dict,
                 "kernel_changes": list,
+                "file_bytes": dict,
+                "parameters": dict,
                 "nodes": dict,
                 "operators": list,
+                "parts": list,
                 "constant_bytes": dict,
                 "opaque": list,
                 "steps": list,
@@ -438,12 +441,13 @@ class Optimizing(ProgramTest):
                 "smaller": dict,
                 "trace": dict,
                 "seconds": float,
+                "command": str,
             },
             {name: type(value) for name, value in report.items()},
         )
         self.assertTrue(report["improved"])
         self.assertLess(report["predicted_nanoseconds"]["after"], report["predicted_nanoseconds"]["before"])
-        self.assertEqual({"states", "expanded", "stop_reason", "seconds", "gap"}, set(report["search"]))
+        self.assertEqual({"states", "expanded", "stop_reason", "seconds", "best", "gap"}, set(report["search"]))
         parts = report["search"]["seconds"] + report["kernels"]["seconds"] + report["check_seconds"] + report["end_to_end"]["seconds"]
         self.assertLess(parts, report["seconds"])
         self.assertGreater(report["search"]["seconds"], 0)

@@ -103,8 +103,8 @@ class ProgramTest(unittest.TestCase):
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return name
 
-    def run_program(self, *arguments):
-        environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"))
+    def run_program(self, *arguments, **variables):
+        environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), **variables)
         return subprocess.run(
             [PROGRAM, *map(str, arguments)],
             cwd=self.folder,

@@ -62,6 +62,10 @@ class ReportTest(ProgramTest):
         super().setUp()
         self.write("npu.xprof", ROOFLINE)
 
+    def run_program(self, *arguments, **variables):
+        """Without Graphviz, unless a test puts a program dot into the folder bin."""
+        return super().run_program(*arguments, **{"PATH": str(self.folder / "bin"), **variables})
+
     def optimized(self, model, report):
         self.write("in.onnx", model)
         text = self.optimize("in.onnx", "--device", "profile:npu.xprof", "--report", report)
@@ -94,6 +98,73 @@ class ReportTest(ProgramTest):
         at = elements.text.index("Transpose")
         self.assertEqual(["Transpose", "2", "0", "-2"], [word for word in elements.text[at:] if word][:4])
 
+    def test_parts_are_what_was_replaced_and_what_is_in_its_place(self):
+        nodes = [
+            helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0], name="first"),
+            helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0], name="second"),
+            helper.make_node("Relu", ["b"], ["c"], name="kept"),
+            helper.make_node("Neg", ["c"], ["d"]),
+            helper.make_node("Neg", ["d"], ["e"]),
+            helper.make_node("Sigmoid", ["e"], ["y"]),
+        ]
+        report, _, page = self.both(model_of(nodes, [float_info("x", [64, 32])], [float_info("y", [64, 32])]))
+        first, second = report["parts"]
+        self.assertEqual([["first", "Transpose", ["x"], ["a"]], ["second", "Transpose", ["a"], ["b"]]], [list(node.values()) for node in first["before"]])
+        self.assertEqual(["Neg", "Neg"], [node["op"] for node in second["before"]])
+        self.assertEqual([[], []], [first["after"], second["after"]])
+        steps = [step for part in report["parts"] for step in part["steps"]]
+        self.assertEqual(sorted(set(steps)), sorted(steps))
+        self.assertTrue(first["steps"])
+        places = {report["steps"][k]["where"] for k in first["steps"]}
+        self.assertTrue(places <= {"node 'first' (Transpose)", "node 'second' (Transpose)"}, places)
+        text = elements_of(page).text
+        self.assertIn("2 nodes → 0 nodes, at first (Transpose)", text)
+        self.assertIn("Transpose 'first': x -> a\nTranspose 'second': a -> b", text)
+        self.assertIn("nothing", text)
+
+    def test_parts_that_become_other_nodes_are_one_part(self):
+        nodes = [helper.make_node("Mul", ["x", "w"], ["p"], name="product"), helper.make_node("Conv", ["p", "k"], ["y"], name="conv")]
+        weights = [helper.make_tensor("w", 1, [3, 1, 1], [1, 2, 3]), helper.make_tensor("k", 1, [4, 3, 1, 1], range(12))]
+        report, _, _ = self.both(model_of(nodes, [float_info("x", [1, 3, 8, 8])], [float_info("y", [1, 4, 8, 8])], weights))
+        (part,) = report["parts"]
+        self.assertEqual(["Mul", "Conv"], [node["op"] for node in part["before"]])
+        self.assertEqual(["Conv"], [node["op"] for node in part["after"]])
+        self.assertEqual(["y"], part["after"][0]["outputs"])
+        self.assertEqual({"before": 15, "after": 12}, report["parameters"])
+        size = lambda name: (self.folder / name).stat().st_size
+        self.assertEqual({"before": size("in.onnx"), "after": size("out.onnx")}, report["file_bytes"])
+
+    def test_best_graphs_begin_with_the_original_and_end_with_the_result(self):
+        report, _, page = self.both(transposes())
+        best = report["search"]["best"]
+        times = [one["predicted_nanoseconds"] for one in best]
+        self.assertEqual(sorted(times, reverse=True), times)
+        self.assertAlmostEqual(report["predicted_nanoseconds"]["before"], times[0], delta=1)
+        self.assertAlmostEqual(report["predicted_nanoseconds"]["after"], times[-1], delta=1)
+        self.assertEqual((0, 0), (best[0]["seconds"], best[0]["states"]))
+        self.assertEqual(1, page.count('<div class="curve">'))
+
+    def test_graphviz_draws_parts_where_it_is(self):
+        self.both(transposes())
+        bin_folder = self.folder / "bin"
+        bin_folder.mkdir()
+        dot = bin_folder / "dot"
+        self.write("bin/dot", "#!/bin/sh\n"
+                   'test "$1" = -Tsvg || exit 1\n'
+                   f"/bin/cp \"$2\" {self.folder}/graphs\n"
+                   "/bin/sed -n 's|^digraph {.*|<?xml version=\"1.0\"?><svg><text>drawn</text></svg>|p' \"$2\"\n")
+        dot.chmod(0o755)
+        self.succeed("report", "r.json", "--html", "drawn.html")
+        elements = elements_of((self.folder / "drawn.html").read_text())
+        self.assertEqual(1, elements.text.count("drawn"))
+        self.assertNotIn("<?xml", (self.folder / "drawn.html").read_text())
+        graph = (self.folder / "graphs").read_text()
+        self.assertIn('n0 [label="Transpose"];\n', graph)
+        self.assertIn("n0 -> n1;\n", graph)
+        self.write("bin/dot", "#!/bin/sh\nexit 3\n")
+        self.succeed("report", "r.json", "--html", "text.html")
+        self.assertEqual((self.folder / "r.html").read_text(), (self.folder / "text.html").read_text())
+
     def test_optimize_writes_the_page_itself(self):
         _, page = self.optimized(transposes(), "page.html")
         self.assertTrue(page.startswith("<!DOCTYPE html>\n"))
@@ -125,9 +196,10 @@ class ReportTest(ProgramTest):
         self.assertIn("node '&lt;script src=&quot;evil.js&quot;&gt;&amp;", page)
         elements = elements_of(page)
         self.assertEqual(set(), {tag for tag, _ in elements.seen} - {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "span",
-                                                                     "b", "i", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"})
+                                                                     "b", "i", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "details",
+                                                                     "summary", "pre", "svg", "path"})
         self.assertEqual(set(), {name for _, attributes in elements.seen for name in attributes} -
-                         {"lang", "charset", "http-equiv", "content", "name", "class", "style"})
+                         {"lang", "charset", "http-equiv", "content", "name", "class", "style", "open", "viewbox", "preserveaspectratio", "role", "d"})
         self.assertNotIn("url(", page)
         self.assertNotIn("@import", page)
 

@@ -31,8 +31,22 @@ class Terminal(ProgramTest):
         self.write("m.onnx", network())
         arguments = ["optimize", "m.onnx", "out.onnx", "--budget", "200states", "--costs", "", "--shape", "x:1,3,32,32", "--measure-budget", "200ms"]
         text = self.run_in_terminal(*arguments)
-        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ s left, \d+ graphs, [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
+        self.assertRegex(text, r"\A(\r\x1b\[K[a-z]+ \d+ s, \d+ s left, \d+ graphs \(\d+/s\), [^\r]* -> [^\r]*)+\r\x1b\[K\Z")
         self.assertEqual("", self.run_program(*arguments).stderr)
+        self.assertEqual("", self.run_in_terminal(*arguments, "--quiet"))
+
+    def test_says_how_many_rules_are_decided(self):
+        self.write("two.rules", "rule a\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n"
+                   "rule b\n  source\n    y = -(-x)\n  target\n    y = x\n")
+        text = self.run_in_terminal("verify", "two.rules")
+        self.assertEqual("\r\x1b[K1 of 2 rules decided\r\x1b[K2 of 2 rules decided\r\x1b[K", text)
+        self.assertEqual("", self.run_in_terminal("verify", "two.rules", "--quiet"))
+
+    def test_says_how_far_the_proof_of_two_models_is(self):
+        self.write("m.onnx", network())
+        text = self.run_in_terminal("verify", "m.onnx", "m.onnx")
+        self.assertRegex(text, r"\A(\r\x1b\[Kattempt 1, \d+ of \d+ operations compared, \d+ s, \d+ s left)+\r\x1b\[K\Z")
+        self.assertEqual("", self.run_in_terminal("verify", "m.onnx", "m.onnx", "--quiet"))
 
 
 def why_no_terminal():

@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
+#include "src/report/drawing.h"
 #include "src/report/page.h"
 #include "xflow/optimize.h"
 
@@ -24,13 +26,18 @@ OptimizeReport full() {
                     {"second", 6, 3, 1, FloatClass::rounding, {"re-associates", "rounds twice"}},
                     {"merge-equal-nodes", 2, 2, 1}};
   r.search.gap = GapReport{"", Nanoseconds(1400), 5, 1, Nanoseconds(30), 40, Nanoseconds(20)};
+  r.search.best = {{Seconds(0), 0, Nanoseconds(2000)}, {Seconds(0.5), 20, Nanoseconds(1700)}, {Seconds(1), 60, Nanoseconds(1500)}};
   r.search.time = Seconds(1.5);
   r.kernels = {12, 30, 3, 2, 1, Seconds(1.25), 500, 20, 0, 0, 4, 2, "out of memory", 4096};
   r.kernel_changes = {{"relu(float32[4]) -> float32[4]", 3, 1, {Nanoseconds(300), Nanoseconds(100)}},
                       {"matmul", 0, 2, {Nanoseconds(0), Nanoseconds(600)}}};
   r.nodes = {30, 20, 15, 2};
   r.operators = {{"Conv", 20, 12}, {"com.microsoft.Gelu", 0, 1}};
+  r.parts = {{{{"a<b>", "Relu", {"x", ""}, {"a"}}, {"", "Add", {"a", "b"}, {"c"}}}, {{"xflow_1", "Gelu", {"x"}, {"c"}}}, {0, 1}},
+             {{}, {{"", "Relu", {"c"}, {"d"}}}, {}}};
   r.constant_bytes = {1000, 1100};
+  r.file_bytes = {5000, 5500};
+  r.parameters = {250, 275};
   r.opaque = {"3 x no operator for com.microsoft.Foo"};
   r.regions.checked = {{"y", true, "", 100, 200, 1e-7}, {"z", false, "element 3 differs", 5, 5, 0.5}};
   r.regions.sizes = {"x: [1, 3]"};
@@ -66,6 +73,7 @@ OptimizeReport full() {
   r.trace.model = "0123456789abcdef0123456789abcdef";
   r.trace.searches = {{0, 0, true, {{"first", 7, 1}}}};
   r.time = Seconds(9);
+  r.command = "xflow optimize 'my model.onnx' out.onnx";
   return r;
 }
 
@@ -113,6 +121,18 @@ TEST(ParseReport, RefusesOtherTexts) {
     EXPECT_EQ(message(text), "this is no report of an optimisation: a field is missing, or of another type or version") << text;
 }
 
+TEST(Drawings, AreGraphsOfNodesAndOfValuesFromElsewhere) {
+  const std::vector<PartNode> nodes = {{"a \"b\"", "Relu", {"x", ""}, {"r"}}, {"", "Add", {"r", "x"}, {"y", ""}}};
+  const std::string dot = report::dot_of(nodes);
+  for (const char* line : {"n0 [label=\"Relu\\na \\\"b\\\"\"];\n", "n1 [label=\"Add\"];\n", "label=\"x\"];\nv0 -> n0;\n", "n0 -> n1;\n",
+                           "v0 -> n1;\n", "label=\"y\"];\nn1 -> v1;\n"})
+    EXPECT_NE(dot.find(line), std::string::npos) << line << "\n" << dot;
+  EXPECT_EQ(dot.find("v2"), std::string::npos);
+  EXPECT_EQ(report::lines_of(nodes), (std::vector<std::string>{"Relu 'a \"b\"': x,  -> r", "Add: r, x -> y, "}));
+  const std::vector<PartNode> named = {{std::string(30, 'n') + "\xc3\xa4" + std::string(27, 'm'), "Relu", {}, {}}};
+  EXPECT_NE(report::dot_of(named).find("\\n…" + std::string(27, 'm') + "\"]"), std::string::npos) << report::dot_of(named);
+}
+
 TEST(ReportPage, EscapesTextsAndLoadsNothing) {
   const std::string html = full().to_html();
   EXPECT_NE(html.find("NPU 7 &lt;fast&gt; &amp; &quot;new&quot;"), std::string::npos);
@@ -149,7 +169,15 @@ TEST(ReportPage, SaysWhatTheReportSays) {
         "unchanged: no rewrite",
         "no state left in the memory of the search",
         "3 kernels were timed under interference",
-        "0.99, undecided"})
+        "0.99, undecided",
+        "<span>250 → 275 parameters</span>",
+        "<b>5.0 kB → 5.5 kB</b>",
+        "<path d=\"M0.00 0.00H33.33V60.00H66.67V100.00H100\"/>",
+        "The best graph was found after 1.0 s and 60 of 70 graphs.",
+        "2 nodes → 1 node, at a&lt;b&gt; (Relu)",
+        "<dt>first</dt><dd>f(g(x)) = x (proved; exact)</dd>",
+        "0 nodes → 1 node, at d (Relu)",
+        "<dt>command</dt><dd>xflow optimize 'my model.onnx' out.onnx</dd>"})
     EXPECT_NE(html.find(text), std::string::npos) << text << "\n" << html;
 }
 
