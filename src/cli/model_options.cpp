@@ -2,6 +2,7 @@
 
 #include <xflow/check.h>
 #include <xflow/model.h>
+#include <xflow/verify_models.h>
 
 #include <algorithm>
 
@@ -19,17 +20,21 @@ void add_model_options(CLI::App& sub, ModelOptions& options) {
   sub.add_flag("--inspect", options.inspect, "describe IN and write nothing")->group("Input");
 }
 
-void add_check_n(CLI::App& sub, ModelOptions& options) {
+void add_checks(CLI::App& sub, ModelOptions& options) {
   sub.add_option("--check-n", options.checks, "compare IN and OUT on so many random inputs, after OUT is written")
       ->check(CLI::Range(1, 1000000))
       ->group("Output");
+  sub.add_flag("--prove", options.prove, "prove that OUT computes what IN does, as xflow verify")->group("Output");
 }
 
 Result<void> check_model_options(const ModelOptions& options, const std::string& input, const std::string& output) {
   if (options.inspect) return {};
   if (output.empty()) return fail(ErrorCode::invalid_argument, "OUT is required");
-  if (options.checks > 0 && (input == "-" || output == "-"))
-    return fail(ErrorCode::invalid_argument, "--check-n needs files, not standard input or output");
+  const char* named = options.checks > 0 ? "--check-n" : options.prove ? "--prove" : nullptr;
+  if (named != nullptr && (input == "-" || output == "-"))
+    return fail(ErrorCode::invalid_argument, std::string(named) + " needs files, not standard input or output");
+  if (options.prove && !options.fixed.empty())
+    return fail(ErrorCode::invalid_argument, "--prove excludes --overwrite-input-shape, which makes another model");
   return {};
 }
 
@@ -51,19 +56,28 @@ ExitCode inspect(const std::string& input, const std::vector<std::string>& allow
 
 ExitCode check_written(const ModelOptions& options, const std::string& input, const std::string& output,
                        const std::vector<InputShape>& shapes, const std::vector<std::string>& allow_external, bool to_error) {
-  if (options.checks == 0) return ExitCode::done;
-  CheckOptions how;
-  how.runs = options.checks;
+  if (options.checks > 0) {
+    CheckOptions how;
+    how.runs = options.checks;
+    how.allow_external = allow_external;
+    const auto fixed = fixed_shapes(options);
+    if (!fixed) return report(fixed.error());
+    how.shapes = *fixed;
+    for (const InputShape& shape : shapes)
+      if (std::ranges::find(how.shapes, shape.input, &InputShape::input) == how.shapes.end()) how.shapes.push_back(shape);
+    const auto compared = check_files(input, output, how);
+    if (!compared) return report(compared.error());
+    print(compared->to_text(), to_error);
+    if (!compared->equal) return ExitCode::negative;
+  }
+  if (!options.prove) return ExitCode::done;
+  VerifyModelsOptions how;
+  how.shapes = shapes;
   how.allow_external = allow_external;
-  const auto fixed = fixed_shapes(options);
-  if (!fixed) return report(fixed.error());
-  how.shapes = *fixed;
-  for (const InputShape& shape : shapes)
-    if (std::ranges::find(how.shapes, shape.input, &InputShape::input) == how.shapes.end()) how.shapes.push_back(shape);
-  const auto compared = check_files(input, output, how);
-  if (!compared) return report(compared.error());
-  print(compared->to_text(), to_error);
-  return compared->equal ? ExitCode::done : ExitCode::negative;
+  const auto proof = verify_files(input, output, how);
+  if (!proof) return report(proof.error());
+  print(proof->to_text(), to_error);
+  return proof->verdict == Verdict::proved ? ExitCode::done : ExitCode::negative;
 }
 
 }  // namespace xflow::cli

@@ -244,7 +244,7 @@ void add_optimize(CLI::App& sub, Command& command) {
   add_device_options(sub, *a);
   add_validation_options(sub, *a);
   add_output_options(sub, *a);
-  add_check_n(sub, a->model);
+  add_checks(sub, a->model);
   add_print_options(sub, a->printing);
   sub.footer(
       "Without --device kernels are timed in the runner, else on a GPU that passes its check, else on\n"

@@ -79,7 +79,7 @@ void add_simplify(CLI::App& sub, Command& command) {
   group(sub, "Input", {"--allow-external"});
   group(sub, "Clean-ups", {"--numbers", "--max-growth", "--rules", "--skip", "--time-limit"});
   group(sub, "Output", {"--report", "--save-as-external-data"});
-  add_check_n(sub, a->model);
+  add_checks(sub, a->model);
   add_print_options(sub, a->printing);
   sub.footer(
       "With --numbers rounding constants are folded and batch normalisation is merged into weights. Without\n"

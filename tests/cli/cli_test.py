@@ -51,7 +51,7 @@ class Help(ProgramTest):
     def test_of_subcommands_with_many_options_has_groups(self):
         for name, groups in [
             ("simplify", ["Input", "Clean-ups", "Output"]),
-            ("check", ["Input", "Comparison"]),
+            ("check", ["Input", "Comparison", "Output"]),
             ("verify", ["Decisions", "One rule", "Two models"]),
             ("generate", ["Graphs", "Output", "Resources"]),
         ]:

@@ -105,6 +105,27 @@ class CheckN(ProgramTest):
         self.fail_with(64, "--check-n needs files, not standard input or output", "simplify", "in.onnx", "-", "--check-n", "1")
 
 
+class Prove(ProgramTest):
+    def test_says_whether_what_was_written_is_proved(self):
+        self.write("in.onnx", network())
+        text = self.succeed("simplify", "in.onnx", "out.onnx", "--prove")
+        self.assertRegex(text, r"\n  proved   output 'y'\n(.*\n)*proved.*\n\Z")
+        self.assertEqual(self.succeed("verify", "in.onnx", "out.onnx"), text[-len(self.succeed("verify", "in.onnx", "out.onnx")):])
+
+    def test_leaves_standard_output_alone_if_told_so(self):
+        self.write("in.onnx", relu())
+        self.write("npu.xprof", ROOFLINE)
+        run = self.run_program("optimize", "in.onnx", "out.onnx", "--device", "profile:npu.xprof", "--no-gate", "--prove", "--quiet")
+        self.assertEqual((0, ""), (run.returncode, run.stdout))
+        self.assertTrue(run.stderr.endswith("proved\n"), run.stderr)
+
+    def test_needs_files_that_are_the_same_model(self):
+        self.write("in.onnx", relu())
+        self.fail_with(64, "--prove needs files, not standard input or output", "simplify", "-", "out.onnx", "--prove")
+        self.fail_with(64, "--prove excludes --overwrite-input-shape, which makes another model", "simplify", "in.onnx", "out.onnx", "--prove",
+                       "--overwrite-input-shape", "x:2,3")
+
+
 class Inspect(ProgramTest):
     def test_says_what_show_says_and_writes_nothing(self):
         self.write("in.onnx", network())

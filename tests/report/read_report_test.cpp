@@ -171,7 +171,7 @@ TEST(ReportPage, SaysWhatTheReportSays) {
         "3 kernels were timed under interference",
         "0.99, undecided",
         "<span>250 → 275 parameters</span>",
-        "<b>5.0 kB → 5.5 kB</b>",
+        "<b>5000 B → 5500 B</b>",
         "<path d=\"M0.00 0.00H33.33V60.00H66.67V100.00H100\"/>",
         "The best graph was found after 1.0 s and 60 of 70 graphs.",
         "2 nodes → 1 node, at a&lt;b&gt; (Relu)",
