@@ -11,6 +11,7 @@ import html
 import json
 import math
 import pathlib
+import textwrap
 
 TOOLS = ["onnxsim", "OnnxSlim", "onnxoptimizer", "ORT basic", "xflow simplify", "xflow"]
 ROWS = 10
@@ -101,7 +102,8 @@ def picture_of(models, threads):
         at = 12 + k * 130
         out.append(f'<circle cx="{at}" cy="18" r="4" fill="{colours[tool]}"/><text x="{at + 8}" y="22">{html.escape(tool)}</text>')
     for tick in (0.4, 0.6, 0.8, 1.0, 1.2):
-        out.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top - 14}" y2="{height - 26}"{" stroke-width=\"2\"" if tick == 1 else ""}/>')
+        stroke = 2 if tick == 1 else 1
+        out.append(f'<line x1="{x(tick):.1f}" x2="{x(tick):.1f}" y1="{top - 14}" y2="{height - 26}" stroke-width="{stroke}"/>')
         out.append(f'<text x="{x(tick):.1f}" y="{height - 10}" text-anchor="middle">{tick:.1f}</text>')
     for number, model in enumerate(models):
         y = top + row * number
@@ -134,7 +136,7 @@ def main():
         models = [json.loads(path.read_text()) for path in sorted(options.folder.glob("*/figures.json"))]
         figures.write_text(json.dumps({"note": options.note, "models": models}, indent=1) + "\n")
     stored = json.loads(figures.read_text())
-    models, note = stored["models"], stored["note"] + "\n\n"
+    models, note = stored["models"], textwrap.fill(stored["note"], 105, break_long_words=False, break_on_hyphens=False) + "\n\n"
     threads = sorted(models[0]["milliseconds"])
     replace(options.root / "README.md", readme_table(models, threads[0]))
     parts = [note + "### Results\n", verdicts(models)]

@@ -416,7 +416,8 @@ struct OptimizeReport {
   XFLOW_API std::string to_text() const;
   // The report for programs (docs/optimize-report.schema.json).
   XFLOW_API std::string to_json() const;
-  // The report as a page for browsers: one file of HTML and CSS that loads nothing.
+  // The report as a page for browsers: one file of HTML and CSS that loads nothing. Rewritten parts are
+  // drawn by the program dot of Graphviz, which is looked for in PATH; without it they are lines of text.
   XFLOW_API std::string to_html() const;
 };
 

@@ -24,6 +24,10 @@ void bind_options(nb::module_& module) {
            [](OptimizeOptions& o, const Shapes& shapes) {
              for (const auto& [name, dims] : shapes) o.input.shapes.push_back({name, dims});
            })
+      .def("set_fixed_shapes",
+           [](OptimizeOptions& o, const Shapes& shapes) {
+             for (const auto& [name, dims] : shapes) o.input.fixed_shapes.push_back({name, dims});
+           })
       .def("set_inputs", [](OptimizeOptions& o, std::vector<std::string> files) { o.input.files = std::move(files); })
       .def(
           "set_budget",

@@ -63,6 +63,7 @@ def optimize(
     device: "str | Device | None" = None,
     runner: "str | None" = None,
     shapes: "Shapes | None" = None,
+    fixed_shapes: "Shapes | None" = None,
     inputs: "Inputs | None" = None,
     budget: "float | str | None" = None,
     progress: "Callable[[OptimizeProgress], object] | None" = None,
@@ -83,6 +84,7 @@ def optimize(
     runner: what runs models: "onnxruntime", the shell command of a runner (docs/runner.md), or "" for the kernels of
         xflow. Default: "onnxruntime" where it is installed and no device is named.
     shapes: sizes of dynamic inputs, {"x": [1, 3, 48, 192]}; a list of shapes for several.
+    fixed_shapes: sizes that the result declares for dynamic inputs, {"x": [1, 3, 48, 192]}; it takes no others.
     inputs: {name: array} or files of inputs (.npz, .pb) for checks and runs of whole models. Default: seeded values.
     budget: of the search: seconds, "30s", "500ms", "2m", "5000states". Default: 30 s.
     progress: called a few times per second; an exception in it ends the call.
@@ -101,6 +103,7 @@ def optimize(
     if isinstance(device, str):
         options.set_device(device)
     options.set_shapes(_models.shapes_of(shapes))
+    options.set_fixed_shapes(_models.shapes_of(fixed_shapes))
     options.set_budget(*_budget(budget))
     options.set_threads(threads)
     options.set_numerics(numerics)

@@ -148,10 +148,10 @@ Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOpt
       if (progress) progress(ended, open.size());
     }
   };
-  std::vector<std::thread> threads;
+  std::vector<std::jthread> threads;  // which are joined if `progress` throws
   for (int k = 1; k < options.jobs; ++k) threads.emplace_back(work, nullptr);
   work(options.progress);
-  for (std::thread& thread : threads) thread.join();
+  threads.clear();
   XFLOW_CHECK(unless_stopped(options));
   for (std::size_t n = 0; n < open.size(); ++n) {
     if (!decided[n]) return fail(decided[n].error());

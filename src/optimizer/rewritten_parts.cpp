@@ -163,6 +163,7 @@ std::vector<RewrittenPart> rewritten_parts(const onnx_io::Document& original, co
   for (std::size_t k = 0; k < steps.size(); ++k)
     if (const auto place = places.find(steps[k].where); place != places.end()) parts[place->second].steps.push_back(k);
   std::vector<RewrittenPart> result;
+  result.reserve(parts.size());
   for (auto& [set, part] : parts) result.push_back(std::move(part));
   return result;
 }

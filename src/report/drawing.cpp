@@ -1,13 +1,18 @@
 #include "src/report/drawing.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstdio>
+#include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string_view>
@@ -22,7 +27,7 @@ constexpr std::size_t kLongestName = 28;
 
 // A name of a model with at most kLongestName characters, of which the last are most telling.
 std::string short_name(const std::string& name) {
-  const std::string text = onnx_io::printable(name);
+  std::string text = onnx_io::printable(name);
   if (text.size() <= kLongestName) return text;
   std::size_t begin = text.size() - kLongestName;
   while (begin < text.size() && (static_cast<unsigned char>(text[begin]) & 0xC0U) == 0x80U) ++begin;  // inside a character of UTF-8
@@ -39,40 +44,45 @@ std::string in_dot(std::string_view text) {
   return quoted + '"';
 }
 
-// A file in the folder of temporary files that is removed with the object.
-class TemporaryFile {
+// A new folder among those for temporary files, which is removed with the object.
+class TemporaryFolder {
  public:
-  explicit TemporaryFile(const std::string& text) {
+  TemporaryFolder() {
     std::error_code none;
-    path_ = (std::filesystem::temp_directory_path(none) / "xflow-XXXXXX").string();
-    const int descriptor = mkstemp(path_.data());
-    if (descriptor < 0) return;
-    is_written_ = write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    close(descriptor);
+    std::string path = (std::filesystem::temp_directory_path(none) / "xflow-XXXXXX").string();
+    if (mkdtemp(path.data()) != nullptr) path_ = path;
   }
-  ~TemporaryFile() {
+  ~TemporaryFolder() {
     std::error_code none;
-    std::filesystem::remove(path_, none);
+    if (!path_.empty()) std::filesystem::remove_all(path_, none);
   }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
 
-  const std::string& path() const { return path_; }
-  bool is_written() const { return is_written_; }
+  // Empty if it could not be made.
+  const std::filesystem::path& path() const { return path_; }
 
  private:
-  std::string path_;
-  bool is_written_ = false;
+  std::filesystem::path path_;
 };
 
-// What a shell command writes to its standard output; empty if it fails.
-std::string output_of(const std::string& command) {
-  FILE* pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return {};
-  std::string output;
-  std::array<char, 1U << 16U> buffer{};
-  for (std::size_t size = 0; (size = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) output.append(buffer.data(), size);
-  return pclose(pipe) == 0 ? output : std::string();
+// Runs a program of PATH whose standard output is this file. True if it ends with exit status 0.
+bool run(std::vector<std::string> words, const std::string& output) {
+  std::vector<char*> arguments;
+  arguments.reserve(words.size() + 1);
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  if (posix_spawn_file_actions_init(&actions) != 0) return false;
+  for (const int descriptor : {STDIN_FILENO, STDERR_FILENO}) posix_spawn_file_actions_addopen(&actions, descriptor, "/dev/null", O_RDWR, 0);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, S_IRUSR | S_IWUSR);
+  pid_t child = 0;
+  const bool started = posix_spawnp(&child, arguments.front(), &actions, nullptr, arguments.data(), environ) == 0;
+  posix_spawn_file_actions_destroy(&actions);
+  int status = 0;
+  while (started && waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return false;
+  return started && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 }  // namespace
@@ -124,9 +134,15 @@ std::vector<std::string> lines_of(std::span<const PartNode> nodes) {
 
 std::vector<std::string> pictures_of(const std::vector<std::string>& graphs) {
   if (graphs.empty()) return {};
-  const TemporaryFile file(fmt::format("{}", fmt::join(graphs, "")));
-  if (!file.is_written()) return {};
-  const std::string drawn = output_of("dot -Tsvg '" + file.path() + "' 2>/dev/null");
+  const TemporaryFolder folder;
+  if (folder.path().empty()) return {};
+  const std::filesystem::path source = folder.path() / "parts.dot";
+  const std::filesystem::path target = folder.path() / "parts.svg";
+  std::ofstream(source) << fmt::format("{}", fmt::join(graphs, ""));
+  // With option -o all graphs but the first would go to standard output.
+  if (!run({"dot", "-Tsvg", source.string()}, target.string())) return {};
+  std::ifstream file(target);
+  const std::string drawn{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
   constexpr std::string_view kEnd = "</svg>";
   std::vector<std::string> pictures;
   for (std::size_t at = 0;;) {

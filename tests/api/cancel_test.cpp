@@ -8,7 +8,10 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/api/formula_device.h"
@@ -89,6 +92,54 @@ RuleSet one_rule() {
   auto rules = RuleSet::parse(kRule, "my.rules");
   EXPECT_TRUE(rules) << rules.error().text();
   return rules ? *rules : RuleSet();
+}
+
+// So many rules that relu of this number of relus is relu.
+RuleSet rules_of(int count) {
+  std::string text;
+  for (int k = 2; k < count + 2; ++k) {
+    std::string nested = "x";
+    for (int n = 0; n < k; ++n) nested = "relu(" + nested + ")";
+    text += "rule relu-" + std::to_string(k) + "\n  source\n    y = " + nested + "\n  target\n    y = relu(x)\n";
+  }
+  auto rules = RuleSet::parse(text, "my.rules");
+  EXPECT_TRUE(rules) << rules.error().text();
+  return rules ? *rules : RuleSet();
+}
+
+TEST(VerifyProgress, CountsRulesThatAreDecided) {
+  std::vector<std::pair<std::size_t, std::size_t>> reported;
+  VerifyOptions options;
+  options.progress = [&](std::size_t done, std::size_t all) { reported.emplace_back(done, all); };
+  ASSERT_TRUE(verify(rules_of(3), options));
+  EXPECT_EQ(reported, (std::vector<std::pair<std::size_t, std::size_t>>{{1, 3}, {2, 3}, {3, 3}}));
+}
+
+TEST(VerifyProgress, ComesFromTheCallingThreadAlone) {
+  const auto caller = std::this_thread::get_id();
+  std::size_t calls = 0;
+  VerifyOptions options;
+  options.jobs = 3;
+  options.progress = [&](std::size_t done, std::size_t all) {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_TRUE(done >= 1 && done <= 8 && all == 8) << done << " of " << all;
+    ++calls;
+  };
+  ASSERT_TRUE(verify(rules_of(8), options));
+  EXPECT_LE(calls, 8U);
+}
+
+TEST(VerifyProgress, MayThrow) {
+  VerifyOptions options;
+  options.jobs = 2;
+  options.progress = [](std::size_t, std::size_t) { throw std::runtime_error("enough"); };
+  const auto decided = verify(rules_of(4), options);
+  // With another thread the calling one may have had no rule.
+  EXPECT_TRUE(decided || decided.error().text().find("enough") != std::string::npos) << decided.error().text();
+  options.jobs = 1;
+  const auto alone = verify(rules_of(4), options);
+  ASSERT_FALSE(alone);
+  EXPECT_NE(alone.error().text().find("enough"), std::string::npos) << alone.error().text();
 }
 
 TEST(VerifyCancel, FinishLeavesRulesUndecided) {

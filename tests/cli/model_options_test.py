@@ -112,7 +112,7 @@ class Prove(ProgramTest):
         self.assertRegex(text, r"\n  proved   output 'y'\n(.*\n)*proved.*\n\Z")
         self.assertEqual(self.succeed("verify", "in.onnx", "out.onnx"), text[-len(self.succeed("verify", "in.onnx", "out.onnx")):])
 
-    def test_leaves_standard_output_alone_if_told_so(self):
+    def test_leaves_standard_output_alone_on_request(self):
         self.write("in.onnx", relu())
         self.write("npu.xprof", ROOFLINE)
         run = self.run_program("optimize", "in.onnx", "out.onnx", "--device", "profile:npu.xprof", "--no-gate", "--prove", "--quiet")

@@ -71,7 +71,9 @@ class RootPages(unittest.TestCase):
 
 class Readme(unittest.TestCase):
     def test_is_short(self):
-        self.assertLessEqual(len((REPOSITORY / "README.md").read_text().splitlines()), 80)
+        text, table = re.subn(r"(?s)<!-- peers -->.*<!-- /peers -->", "", (REPOSITORY / "README.md").read_text())  # made by a script
+        self.assertEqual(1, table)
+        self.assertLessEqual(len(text.splitlines()), 85)
 
 
 if __name__ == "__main__":

@@ -145,6 +145,17 @@ def test_a_budget_without_a_meaning_is_refused():
     assert caught.value.code == "invalid_argument"
 
 
+def test_fixed_shapes_are_those_of_the_result():
+    dynamic = models.transposes()
+    dynamic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+    device = Prices()
+    result, _ = optimize(dynamic, device=device, fixed_shapes={"x": [7, 32]})
+    assert [dim.dim_value for dim in result.graph.input[0].type.tensor_type.shape.dim] == [7, 32]
+    assert any("[7,32]" in kernel for kernel in device.kernels)
+    with pytest.raises(xflow_onnx.Error, match=r"^sizes \[7,33\] of input 'x': the model declares size 32 of dimension 1$"):
+        optimize(dynamic, device=Prices(), fixed_shapes={"x": [7, 33]})
+
+
 def test_shapes_and_inputs_reach_the_library(tmp_path):
     dynamic = models.transposes()
     dynamic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
