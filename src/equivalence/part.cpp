@@ -127,13 +127,20 @@ PartDecision PartProver::attempt(ValueId a, ValueId b, const Cut& cut, bool comp
   }
   verifier::Options options;
   options.deadline = deadline;
-  verifier::Proof proof(*instance, options);
+  std::optional<Rounding> rounding;
+  options.vanishes = [&](const std::vector<verifier::NormalTerm>& rest, const verifier::Condition& context) {
+    const auto found = rounding_of_rest(instance->rule.arena->symbols(), rest, context, instance->known, deadline);
+    if (found && (!rounding || found->difference > rounding->difference)) rounding = found;
+    return found.has_value();
+  };
+  verifier::Proof proof(instance->rule, options);
   if (const auto divisor = proof.unguarded_division()) {
     decision.open = divisor->reason;
   } else if (const auto failed = proof.failed_obligation()) {
-    decision.open = instance->obligations[*failed].reason;
+    decision.open = instance->rule.obligations[*failed].reason;
   } else if (proof.run()) {
     decision.verdict = Verdict::proved;
+    if (rounding && rounding->difference > 0) decision.rounding = rounding;
   } else {
     decision.open = proof.open();
   }

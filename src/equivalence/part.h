@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -23,6 +24,8 @@ struct PartDecision {
   std::string open;                    // if not proved
   std::uint64_t operations_a = 0;      // of the last attempt
   std::uint64_t operations_b = 0;
+  // If constants of `b` were computed from those of `a`, and rounded otherwise.
+  std::optional<Rounding> rounding = {};
 };
 
 class PartProver {

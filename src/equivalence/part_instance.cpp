@@ -52,7 +52,7 @@ class Builder {
     instance_.arena = std::make_unique<ir::Arena>(from.shared_symbols());
   }
 
-  Result<rules::RuleInstance> run() {
+  Result<PartInstance> run() {
     for (const ValueId value : claim_.given) variable(value);
     XFLOW_CHECK(define_constants());
     XFLOW_CHECK(add_operations(claim_.of_a, instance_.facts));
@@ -63,7 +63,7 @@ class Builder {
       if (!known) instance_.obligations.push_back(std::move(obligation));
     }
     XFLOW_CHECK(equate_shapes());
-    return std::move(instance_);
+    return PartInstance{std::move(instance_), std::move(known_), std::move(numbers_)};
   }
 
  private:
@@ -199,6 +199,8 @@ class Builder {
       known->second = arena().input(ir::TensorType{constant.data_type, true, {}}, serial);
       instance_.variables.push_back(known->second);
       instance_.variable_names.push_back(fmt::format("x{}", serial));
+      if (ir::is_floating(constant.data_type))
+        known_.emplace(known->second, KnownVariable{constant.data_type, {}, std::span(&known->first.second, 1)});
       instance_.value_facts.push_back({known->second, number > 0 ? rules::ValueFact::Kind::positive : rules::ValueFact::Kind::nonzero});
     }
     if (constant.dims.empty()) return known->second;
@@ -227,6 +229,8 @@ class Builder {
       return {};
     }
     variable(open[k]);
+    if (!elements[k].values.empty())
+      known_.emplace(instance_.variables.back(), KnownVariable{from_.type(open[k]).data_type, elements[k].dims, elements[k].values});
     note_sign(elements[k].values);
     return {};
   }
@@ -289,13 +293,14 @@ class Builder {
   rules::RuleInstance instance_;
   std::unordered_map<ValueId, ValueId> map_;
   std::map<std::pair<ir::DataType, double>, ValueId> numbers_;
+  KnownVariables known_;
   std::vector<std::pair<ValueId, ValueId>> computed_;  // constants and their expressions
   std::unordered_map<ValueId, ValueId> stored_;        // constants in expressions, as folded
 };
 
 }  // namespace
 
-Result<rules::RuleInstance> part_instance(const ir::Arena& arena, const PartClaim& claim, Constants& constants) {
+Result<PartInstance> part_instance(const ir::Arena& arena, const PartClaim& claim, Constants& constants) {
   return Builder(arena, claim, constants).run();
 }
 

@@ -3,8 +3,11 @@
 
 #include <xflow/error.h>
 
+#include <map>
+#include <utility>
 #include <vector>
 
+#include "src/equivalence/constant_rest.h"
 #include "src/equivalence/constants.h"
 #include "src/ir/graph.h"
 #include "src/rules/instance.h"
@@ -29,6 +32,12 @@ struct PartClaim {
 // - with `computed_constants`, a constant expression is this expression of stored constants.
 // The signs of all elements of a constant are facts. So are the requirements of the types of A's operations;
 // those of B's are obligations. Errors: ill_typed; those of reading constants.
-Result<rules::RuleInstance> part_instance(const ir::Arena& arena, const PartClaim& claim, Constants& constants);
+struct PartInstance {
+  rules::RuleInstance rule;
+  KnownVariables known;  // variables that stand for floating-point constants
+  // Numbers and their variables. `known` refers to the numbers.
+  std::map<std::pair<ir::DataType, double>, ir::ValueId> numbers;
+};
+Result<PartInstance> part_instance(const ir::Arena& arena, const PartClaim& claim, Constants& constants);
 
 }  // namespace xflow::equivalence

@@ -161,6 +161,7 @@ void Sweep::prove(ValueId from, ValueId value) {
     if (part.decision.verdict == Verdict::proved) {
       equate(from, candidates[k]);
       known_.insert(candidates[k].node);
+      if (part.decision.rounding) rounded_.push_back({candidates[k], from, *part.decision.rounding});
       parts_.push_back(std::move(part));
       return;
     }

@@ -6,11 +6,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/rules/instance.h"
+#include "src/verifier/algebra/normal.h"
 #include "src/verifier/deadline.h"
 
 namespace xflow::verifier {
@@ -69,6 +71,9 @@ struct Options {
   // limit.
   std::chrono::duration<double> timeout{0};
   Deadline deadline = {};  // of the current decision
+  // Whether terms that a proof leaves over sum to 0 where the condition holds. For callers who know the
+  // elements of variables; what they answer is not checked. Null: they do not, as for all rules.
+  std::function<bool(const std::vector<NormalTerm>&, const Condition&)> vanishes = {};
 
   // These options with the deadline that the timeout gives from now on. A deadline that is already set is
   // kept.

@@ -330,6 +330,10 @@ bool Proof::match_output(std::size_t output) {
   know_signs(&proof);
   std::vector<std::size_t> left;
   auto certificate = engine_->matcher.zero(proof.terms, proof.context, &left);
+  if (!certificate && vanish(proof, left)) {
+    left.clear();
+    certificate = engine_->matcher.zero(proof.terms, proof.context, &left);
+  }
   if (!certificate) {
     const Names names{instance_.arena->symbols(), instance_.variables, instance_.variable_names};
     Expression rest;
@@ -352,6 +356,17 @@ bool Proof::match_output(std::size_t output) {
   }
   // The checker replays the search result without search.
   return check_output(output, *std::move(certificate));
+}
+
+// Drops the terms that are left if the caller says that they sum to 0.
+bool Proof::vanish(OutputProof& proof, const std::vector<std::size_t>& left) {
+  if (!options_.vanishes) return false;
+  std::vector<NormalTerm> rest;
+  std::vector<NormalTerm> others;
+  for (std::size_t k = 0; k < proof.terms.size(); ++k) (std::ranges::find(left, k) == left.end() ? others : rest).push_back(proof.terms[k]);
+  if (rest.empty() || !options_.vanishes(rest, proof.context)) return false;
+  proof.terms = std::move(others);
+  return true;
 }
 
 bool Proof::check_output(std::size_t output, Certificate certificate) {

@@ -100,6 +100,7 @@ class Proof {
   void add_demands(std::size_t output);
   void add_demands_of_nodes();
   bool match_output(std::size_t output);
+  bool vanish(OutputProof& proof, const std::vector<std::size_t>& left);
   bool check_output(std::size_t output, Certificate certificate);
   std::string output_name(std::size_t output) const;
   std::string normal_forms(Expression OutputProof::*side) const;
