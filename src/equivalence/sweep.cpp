@@ -57,7 +57,7 @@ Result<ValueId> Sweep::constant(ValueId value) {
     XFLOW_TRY(const ValueId reshaped, with_shape_of(folded, candidate));
     XFLOW_TRY(const std::optional<Rounding> rounding, constants_.rounding(reshaped, folded));
     if (!rounding) continue;
-    rounded_.push_back({candidate, value, *rounding});
+    if (rounding->difference > 0) rounded_.push_back({candidate, value, *rounding});
     return reshaped;
   }
   return folded;
