@@ -116,7 +116,7 @@ std::optional<IndexBounds> bounds_of(const ir::Symbols& symbols, SymbolId symbol
   return bounds.high == kNone ? std::nullopt : std::optional(bounds);
 }
 
-// Calls `visit` at each point of the bounds of these slots, until it returns false.
+// Calls `visit` at each point within the bounds of the slots, until it returns false.
 template <typename Visit>
 bool for_points(std::span<const std::size_t> slots, std::span<const IndexBounds> bounds, std::vector<std::int64_t>& values,
                 const Visit& visit) {
@@ -159,8 +159,8 @@ class Rest {
       bounds_.push_back(*bounds);
       products *= std::max(bounds->count(), 1.0);
     }
-    // Conditions that say more than bounds leave points out. Those of symbols that no term has are fulfilled
-    // somewhere.
+    // Conditions that say more than bounds leave points out. One that mentions a symbol that no term has is
+    // ignored, so that more points are looked at.
     const std::size_t count = slots_.size();
     for (const Atom& atom : context) {
       const auto linear = linear_of(atom.poly, slots_);
@@ -265,7 +265,7 @@ class Rest {
   std::vector<KnownTerm> terms_;
   std::vector<std::size_t> binders_;  // slots, of all terms
   std::vector<std::size_t> free_;     // slots of the other symbols
-  std::vector<IndexBounds> bounds_;   // of these
+  std::vector<IndexBounds> bounds_;   // by free symbol
   std::vector<LinearAtom> context_;
   std::vector<std::int64_t> values_;  // by slot
   double unit_ = 0;                   // the largest unit roundoff of the variables

@@ -1,4 +1,4 @@
-// Decides whether what is left of a proof, a sum of products of constants, is 0 up to rounding.
+// Decides whether the terms that a proof leaves over, products of constants, sum to 0 up to rounding.
 #pragma once
 
 #include <cstdint>
