@@ -13,6 +13,7 @@
 #include <xflow/model.h>
 #include <xflow/numerics.h>
 #include <xflow/optimize.h>
+#include <xflow/parallelize.h>
 #include <xflow/place.h>
 #include <xflow/profile.h>
 #include <xflow/report.h>

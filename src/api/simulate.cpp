@@ -3,16 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <map>
-#include <memory>
 #include <optional>
 
-#include "src/cost/kernel_costs.h"
+#include "src/api/cluster_costs.h"
 #include "src/devices/cpu/footprint.h"
-#include "src/devices/device_costs.h"
-#include "src/devices/profile/profile_device.h"
-#include "src/ir/data_type_from_number.h"
 #include "src/onnx/document/document.h"
 #include "src/parallel/cluster.h"
 #include "src/parallel/device_plan.h"
@@ -31,91 +26,6 @@ namespace {
 
 using parallel::ClusterDevice;
 using parallel::DeviceCluster;
-
-Result<DeviceCluster> find_cluster(const std::string& name) {
-  if (auto preset = parallel::preset_cluster(name)) return *std::move(preset);
-  std::error_code ignored;
-  if (!std::filesystem::exists(name, ignored) && std::filesystem::path(name).extension() != ".json") {
-    return fail(ErrorCode::unreadable,
-                fmt::format("neither a file nor a cluster that is built in ({})", fmt::join(parallel::cluster_presets(), ", ")), name);
-  }
-  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(name));
-  return parallel::read_cluster(file->bytes(), name);
-}
-
-// Kernel costs of the devices of a cluster. Devices with the same source of times share one.
-class ClusterCosts {
- public:
-  // `bytes_of_run`: as DeviceCosts::open.
-  Result<void> open(const DeviceCluster& cluster, const SimulateOptions& options, const std::function<std::size_t()>& bytes_of_run) {
-    for (const ClusterDevice& device : cluster.devices) {
-      ClusterDevice source = device;
-      source.name.clear();
-      source.kind.clear();
-      source.host = 0;
-      source.memory = 0;
-      const auto known = std::ranges::find(opened_, source, &Opened::source);
-      if (known != opened_.end()) {
-        by_device_.push_back(known->costs.get());
-        continue;
-      }
-      XFLOW_TRY(Opened opened, open_one(device, options, bytes_of_run));
-      opened.source = std::move(source);
-      by_device_.push_back(opened.costs.get());
-      opened_.push_back(std::move(opened));
-    }
-    return {};
-  }
-
-  std::span<cost::KernelCosts* const> by_device() const { return by_device_; }
-
- private:
-  struct Opened {
-    ClusterDevice source;
-    std::unique_ptr<api::DeviceCosts> device;
-    std::unique_ptr<cost::KernelCosts> costs;
-  };
-
-  static cost::profile::Profile profile_of(const ClusterDevice& device) {
-    cost::profile::Profile profile;
-    profile.device.name = "roofline";
-    profile.device.model = device.kind;
-    profile.roofline.launch = Seconds(device.rates.launch);
-    profile.roofline.bandwidth = device.rates.bandwidth;
-    for (std::int64_t number = 1; ir::data_type_from_number(number) != ir::DataType::undefined; ++number)
-      profile.roofline.peak[ir::data_type_from_number(number)] = device.rates.operations;
-    return profile;
-  }
-
-  static Result<Opened> open_one(const ClusterDevice& device, const SimulateOptions& options,
-                                 const std::function<std::size_t()>& bytes_of_run) {
-    Opened opened{{}, std::make_unique<api::DeviceCosts>(), {}};
-    std::string database;
-    if (device.source == parallel::TimeSource::roofline) {
-      opened.device->profile = std::make_unique<cost::profile::ProfileDevice>(profile_of(device));
-    } else {
-      OptimizeOptions own;
-      own.warning = options.warning;
-      own.device.name = "cpu";
-      own.device.threads = device.threads;
-      database = options.cost_database;
-      if (device.source == parallel::TimeSource::profile) {
-        std::filesystem::path path = device.profile;
-        if (path.is_relative()) path = std::filesystem::path(options.cluster).parent_path() / path;
-        own.device.name = "profile:" + path.string();
-        database.clear();
-      }
-      XFLOW_CHECK(opened.device->open(own, bytes_of_run));
-    }
-    opened.device->database =
-        std::make_shared<cost::Database>(cost::Database::open(database, opened.device->device().info(), options.warning));
-    opened.costs = std::make_unique<cost::KernelCosts>(opened.device->device(), *opened.device->database);
-    return opened;
-  }
-
-  std::vector<Opened> opened_;
-  std::vector<cost::KernelCosts*> by_device_;
-};
 
 // The device of each task.
 Result<std::vector<std::uint32_t>> place_tasks(const onnx_io::Document& document, const parallel::ModelWorkload& model,
@@ -197,16 +107,16 @@ SimulationResult result_of(const onnx_io::Document& document, const parallel::Mo
 }
 
 Result<SimulationResult> simulate_file(const std::string& path, const SimulateOptions& options) {
-  XFLOW_TRY(const DeviceCluster cluster, find_cluster(options.cluster));
+  XFLOW_TRY(const DeviceCluster cluster, api::find_cluster(options.cluster));
   XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
   OptimizeOptions sized;
   sized.input.shapes = options.shapes;
   XFLOW_TRY(const auto model, api::SizedModel::lift(document, sized));
   XFLOW_TRY(const api::Sizes sizes,
             api::choose_fitting_sizes(model->arena(), model->model().graph, model->inputs(), options.shapes, model->runs().inner));
-  ClusterCosts costs;
+  api::ClusterCosts costs;
   const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
-  XFLOW_CHECK(costs.open(cluster, options, bytes_of_run));
+  XFLOW_CHECK(costs.open(cluster, {options.cluster, options.cost_database, options.warning}, bytes_of_run));
   XFLOW_TRY(const parallel::ModelWorkload workload,
             parallel::workload_of(document, model->model(), model->arena(), sizes.valuation(), costs.by_device()));
   XFLOW_TRY(std::vector<std::uint32_t> devices, place_tasks(document, workload, cluster, options));

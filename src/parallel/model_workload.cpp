@@ -9,23 +9,11 @@
 #include <utility>
 
 #include "src/kernels/node_launch.h"
-#include "src/ops/op.h"
+#include "src/parallel/kernel_times.h"
+#include "src/parallel/model_tasks.h"
 
 namespace xflow::parallel {
 namespace {
-
-constexpr std::uint32_t kNoTask = UINT32_MAX;
-constexpr double kNanosecondsPerSecond = 1e9;
-
-bool runs(const ir::Node& node) { return !node.is_constant && (node.kind == ir::NodeKind::operation || node.kind == ir::NodeKind::opaque); }
-
-std::optional<double> bytes_of(const ir::Arena& arena, ir::ValueId value, const ir::Symbols::Valuation& sizes) {
-  const auto tensor = cost::tensor_of(arena, value, sizes);
-  if (!tensor) return std::nullopt;
-  std::uint64_t elements = 1;
-  for (const std::int64_t dim : tensor->dims) elements *= static_cast<std::uint64_t>(dim);
-  return static_cast<double>(ir::storage_bytes(tensor->data_type, elements));
-}
 
 // Makes the workload of one model.
 class WorkloadOfModel {
@@ -35,8 +23,12 @@ class WorkloadOfModel {
       : document_(document), model_(model), arena_(arena), sizes_(sizes), costs_(costs) {}
 
   Result<ModelWorkload> make() {
-    order_ = ir::topological_order(arena_, model_.graph);
-    assign_tasks();
+    ModelTasks tasks = tasks_of(document_, model_, arena_);
+    order_ = std::move(tasks.order);
+    tasks_ = std::move(tasks.task_of);
+    result_.nodes = std::move(tasks.nodes);
+    result_.without_kernel = std::move(tasks.without_kernel);
+    result_.workload.nodes.assign(result_.nodes.size(), {std::vector<double>(costs_.size(), 0), 0});
     for (const onnx_io::OpaqueNode& node : model_.opaque) opaque_.emplace(node.node, node.reason);
     for (const ir::NodeId id : order_) {
       if (tasks_.contains(id)) XFLOW_CHECK(add_times(id));
@@ -50,43 +42,6 @@ class WorkloadOfModel {
   }
 
  private:
-  // A node of the graph belongs to the first node of the document that makes it, or of which a part reads
-  // it. So what a task reads is made by the task itself or by an earlier one.
-  void assign_tasks() {
-    std::map<onnx_io::NodeId, std::uint32_t> position;
-    for (const onnx_io::NodeId node : document_.main().order) position.emplace(node, static_cast<std::uint32_t>(position.size()));
-    std::unordered_map<ir::NodeId, std::uint32_t> first;
-    const auto take = [&](ir::NodeId node, std::uint32_t at) {
-      const auto [found, is_new] = first.emplace(node, at);
-      if (!is_new) found->second = std::min(found->second, at);
-    };
-    for (auto id = order_.rbegin(); id != order_.rend(); ++id) {
-      const ir::Node& node = arena_.node(*id);
-      if (!runs(node)) continue;
-      for (std::uint32_t output = 0; output < node.outputs.size(); ++output) {
-        const auto origin = model_.origins.find({*id, output});
-        if (origin != model_.origins.end()) take(*id, position.at(origin->second.node));
-      }
-      if (node.kind == ir::NodeKind::opaque) take(*id, position.at(onnx_io::NodeId{node.serial}));
-      const auto own = first.find(*id);
-      if (own == first.end()) continue;
-      for (const ir::ValueId operand : node.operands) take(operand.node, own->second);
-    }
-    std::vector<std::uint32_t> task_at(position.size(), kNoTask);
-    for (const ir::NodeId id : order_) {
-      if (runs(arena_.node(id)) && first.contains(id)) task_at[first[id]] = 0;
-    }
-    for (std::size_t at = 0; at < task_at.size(); ++at) {
-      auto& nodes = task_at[at] == kNoTask ? result_.without_kernel : result_.nodes;
-      if (task_at[at] != kNoTask) task_at[at] = static_cast<std::uint32_t>(result_.nodes.size());
-      nodes.push_back(document_.main().order[at]);
-    }
-    for (const ir::NodeId id : order_) {
-      if (runs(arena_.node(id)) && first.contains(id)) tasks_.emplace(id, task_at[first[id]]);
-    }
-    result_.workload.nodes.assign(result_.nodes.size(), {std::vector<double>(costs_.size(), 0), 0});
-  }
-
   void note(std::uint32_t task, const std::string& reason) {
     const EstimatedTask estimated{task, reason};
     auto& all = result_.estimated;
@@ -95,7 +50,7 @@ class WorkloadOfModel {
   }
 
   // The kernel that stands for a node without one: it moves the bytes of its operands and results.
-  ops::KernelSpec stand_in(ir::NodeId id, std::uint32_t task) {
+  ops::KernelSpec stand_in_of(ir::NodeId id, std::uint32_t task) {
     const ir::Node& node = arena_.node(id);
     double bytes = 0;
     std::size_t unknown = 0;
@@ -108,18 +63,11 @@ class WorkloadOfModel {
     for (const ir::ValueId operand : node.operands) add(operand);
     for (std::uint32_t output = 0; output < node.outputs.size(); ++output) add({id, output});
     if (unknown > 0) note(task, fmt::format("{} of its tensors have no known size and count as empty", unknown));
-    constexpr double kMovedPerElement = 8;  // four bytes are read and four are written
-    const auto elements = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes / kMovedPerElement));
-    const ops::TensorSpec tensor{ir::DataType::float32, {elements}, false};
-    return ops::pointwise_spec(ops::Op::Neg, {tensor}, tensor);
-  }
-
-  static const cost::DatabaseEntry& cost_of(cost::KernelCosts& costs, const ops::KernelSpec& spec) {
-    return costs.of(spec, costs.device().chooses_layout(spec) ? cost::Layout::any : cost::Layout::plain);
+    return stand_in(bytes);
   }
 
   Result<double> estimate(ir::NodeId id, std::uint32_t task, cost::KernelCosts& costs) {
-    const cost::DatabaseEntry& entry = cost_of(costs, stand_in(id, task));
+    const cost::DatabaseEntry& entry = cost_of(costs, stand_in_of(id, task));
     if (!entry.ran) {
       return fail(ErrorCode::unsupported,
                   fmt::format("{} cannot be estimated: {}", describe(document_, result_.nodes[task]), entry.ran.reason));

@@ -13,11 +13,14 @@ namespace xflow::parallel {
 
 // Counts steps until a limit is met. The limits do not change the sequence of steps, they end it.
 class SearchBudget {
+  static constexpr std::int64_t kStepsPerLook = 256;
+
  public:
   // No limits.
   SearchBudget() = default;
-  SearchBudget(Seconds time, std::optional<std::uint64_t> steps, CancellationToken cancel)
-      : end_(ending(time)), most_(steps.value_or(UINT64_MAX)), cancel_(std::move(cancel)) {}
+  // `per_look`: the number of steps after which it looks at the clock.
+  SearchBudget(Seconds time, std::optional<std::uint64_t> steps, CancellationToken cancel, std::int64_t per_look = kStepsPerLook)
+      : end_(ending(time)), most_(steps.value_or(UINT64_MAX)), cancel_(std::move(cancel)), per_look_(per_look) {}
 
   // Adds steps that are made next; false, without adding them, once a limit is met.
   bool spend(std::uint64_t steps = 1) {
@@ -50,7 +53,6 @@ class SearchBudget {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static constexpr std::int64_t kStepsPerLook = 256;
 
   static std::optional<Clock::time_point> ending(Seconds time) {
     constexpr Seconds kForever{1e9};
@@ -58,7 +60,7 @@ class SearchBudget {
     return Clock::now() + std::chrono::duration_cast<Clock::duration>(time);
   }
   void look() {
-    until_look_ = kStepsPerLook;
+    until_look_ = per_look_;
     if (cancel_.is_finishing()) stop_ = PlacementStop::cancelled;
     if (end_ && Clock::now() >= *end_) stop_ = PlacementStop::time_limit;
   }
@@ -66,6 +68,7 @@ class SearchBudget {
   std::optional<Clock::time_point> end_;
   std::uint64_t most_ = UINT64_MAX;
   CancellationToken cancel_;
+  std::int64_t per_look_ = kStepsPerLook;
   std::uint64_t spent_ = 0;
   std::int64_t until_look_ = 0;
   std::optional<PlacementStop> stop_;

@@ -6,7 +6,7 @@
 
 namespace xflow::parallel {
 
-StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& cluster, std::vector<std::uint32_t> devices)
+StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& cluster, std::vector<std::uint32_t> devices, double limit)
     : workload_(workload), cluster_(cluster), devices_(std::move(devices)) {
   const std::size_t nodes = workload.nodes.size();
   const std::size_t keys = nodes + workload.tensors.size() * cluster.size();
@@ -31,7 +31,7 @@ StepSimulator::StepSimulator(const Workload& workload, const DeviceCluster& clus
   ends_.assign(keys, 0);
   pending_.assign(keys, 0);
   done_.assign(keys, false);
-  simulate(devices_, std::numeric_limits<double>::infinity());
+  is_within_limit_ = simulate(devices_, limit).has_value();
 }
 
 std::optional<double> StepSimulator::simulate(std::span<const std::uint32_t> devices, double limit) {

@@ -34,8 +34,12 @@ struct TaskRun {
 class StepSimulator {
  public:
   // Simulates in full. The workload passes check_workload, and each node has a device of the cluster. Both
-  // must outlive the simulator.
-  StepSimulator(const Workload& workload, const DeviceCluster& cluster, std::vector<std::uint32_t> devices);
+  // must outlive the simulator. With a limit it may stop as soon as the step is known to take longer; then
+  // only is_within_limit() may be called.
+  StepSimulator(const Workload& workload, const DeviceCluster& cluster, std::vector<std::uint32_t> devices,
+                double limit = std::numeric_limits<double>::infinity());
+
+  bool is_within_limit() const { return is_within_limit_; }
 
   double step() const { return step_; }                                // seconds
   std::span<const TaskRun> runs() const { return runs_; }              // by (ready time, key)
@@ -115,6 +119,7 @@ class StepSimulator {
 
   std::vector<TaskRun> runs_;
   double step_ = 0;
+  bool is_within_limit_ = true;
   std::vector<double> free_;  // by resource
   std::vector<double> left_;  // work by resource, of tasks that have not run
   // By key.

@@ -1,0 +1,122 @@
+// Splits the operators of a model over the devices of a cluster (docs/parallelize.md).
+#pragma once
+
+#include <xflow/cancel.h>
+#include <xflow/error.h>
+#include <xflow/export.h>
+#include <xflow/input_shape.h>
+#include <xflow/simulate.h>
+#include <xflow/time.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace xflow {
+
+// What a plan makes small.
+enum class ParallelObjective : std::uint8_t {
+  latency,        // the time of an inference step
+  training_step,  // the time of a step with gradients and the update of the weights
+};
+// Returns "latency" or "training-step".
+constexpr const char* to_string(ParallelObjective objective) {
+  return objective == ParallelObjective::latency ? "latency" : "training-step";
+}
+
+// Why a search of a plan ended.
+enum class ParallelStop : std::uint8_t {
+  steps,       // ParallelizeOptions::steps
+  time_limit,  // ParallelizeOptions::budget
+  cancelled,   // CancellationToken::finish()
+  finished,    // nothing can be split, or there is one device
+};
+// Returns the reason, for people.
+constexpr const char* to_string(ParallelStop stop) {
+  switch (stop) {
+    case ParallelStop::steps:
+      return "steps";
+    case ParallelStop::time_limit:
+      return "time limit";
+    case ParallelStop::cancelled:
+      return "cancelled";
+    case ParallelStop::finished:
+      return "finished";
+  }
+  return "";
+}
+
+// The options of parallelize.
+struct ParallelizeOptions {
+  // A cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json).
+  std::string cluster;
+  ParallelObjective objective = ParallelObjective::latency;  // what is made small
+  // Time limit. It stops the sequence of proposals that the seed determines.
+  Seconds budget{10};
+  // Number of proposals. Without a time limit that stops earlier, plans depend on the model, the cluster,
+  // the seed and this number only.
+  std::optional<std::uint64_t> steps;
+  std::uint64_t seed = 1;  // of the proposals
+  // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
+  // says so.
+  std::vector<InputShape> shapes;
+  std::vector<std::string> allow_external;  // as InputOptions::allow_external
+  // File of measured costs, for devices of the cluster that are this CPU. Empty: they are kept in memory.
+  std::string cost_database;
+  std::function<void(const std::string&)> warning;  // null: warnings are dropped
+  // Called now and then: number of proposals, best step so far.
+  std::function<void(std::uint64_t, Seconds)> progress;
+  CancellationToken cancel;  // finish() ends the call with the best plan so far
+};
+
+// How a dimension, or the terms of a sum, are divided.
+struct PlannedSplit {
+  // Dimension of the first result. -1: the terms of the sum of a matrix product or convolution. -2: nothing;
+  // each of these devices computes the same.
+  int axis = 0;
+  std::size_t parts = 1;   // number of parts, at least 2
+  std::size_t stride = 1;  // from the device of a part to that of the next one
+};
+
+// A node of the model and its parts. Parts are numbered in row-major order, the first split outermost.
+struct ParallelNode {
+  std::string name;           // empty: `number` counts
+  std::size_t number = 0;     // in the order of the file
+  std::string operator_name;  // "Conv"
+  std::vector<PlannedSplit> splits;
+  std::vector<std::size_t> devices;  // of its parts: numbers in SimulationResult::devices
+};
+
+// A plan, and its simulated step.
+struct ParallelizeResult {
+  ParallelObjective objective = ParallelObjective::latency;  // what was made small
+  std::string start;                                         // the start plan from which the plan was found
+  std::vector<std::pair<std::string, Seconds>> starts;       // start plans with their steps
+  std::vector<ParallelNode> nodes;                           // in the order of the file
+  std::uint64_t proposals = 0;                               // made by the search
+  std::uint64_t accepted = 0;                                // of them
+  std::uint64_t seed = 1;                                    // ParallelizeOptions::seed
+  ParallelStop stop = ParallelStop::finished;                // why the search ended
+  std::size_t claims = 0;                                    // on splits of operators, that the verifier decided
+  std::size_t proved = 0;                                    // of them
+  // The step of the plan. Its tasks are parts; `nodes` is empty.
+  SimulationResult simulation;
+
+  // Several lines of text.
+  XFLOW_API std::string to_text() const;
+  // JSON (docs/parallelize-result.schema.json).
+  XFLOW_API std::string to_json() const;
+};
+
+// Searches how to split the operators of the model in the file `model` over the devices of a cluster. Every
+// split that a plan has is proved. The plan is at least as good as each start plan, by the simulated step.
+// Runs in one thread.
+//
+// Errors: as simulate(); limit, "cancelled".
+XFLOW_API Result<ParallelizeResult> parallelize(const std::string& model, const ParallelizeOptions& options);
+
+}  // namespace xflow

@@ -1,0 +1,176 @@
+#include "xflow/parallelize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "src/api/cluster_costs.h"
+#include "src/devices/cpu/footprint.h"
+#include "src/onnx/document/document.h"
+#include "src/parallel/split_model.h"
+#include "src/parallel/split_search.h"
+#include "src/parallel/split_workload.h"
+#include "src/parallel/step_simulator.h"
+#include "src/parallel/step_use.h"
+#include "src/support/exceptions.h"
+#include "src/support/printable.h"
+#include "src/validation/sized_model.h"
+#include "src/validation/sizes.h"
+
+namespace xflow {
+namespace {
+
+using parallel::DeviceCluster;
+using parallel::SplitModel;
+using parallel::SplitPlan;
+
+std::string_view name_of(parallel::SplitNodeKind kind) {
+  switch (kind) {
+    case parallel::SplitNodeKind::forward:
+      return "";
+    case parallel::SplitNodeKind::reduce:
+      return ", sum";
+    case parallel::SplitNodeKind::backward:
+      return ", gradient";
+    case parallel::SplitNodeKind::reduce_gradient:
+      return ", sum of gradients";
+    case parallel::SplitNodeKind::update:
+      return ", update";
+  }
+  return "";
+}
+
+// The nodes of the document by the names that people give them.
+class NodeNames {
+ public:
+  explicit NodeNames(const onnx_io::Document& document) : document_(document) {
+    for (const onnx_io::Node& node : document.nodes(document.main().id)) ++names_[node.name];
+  }
+  // Empty for a name that several nodes have.
+  std::string unique(onnx_io::NodeId id) const {
+    const std::string_view name = document_.node(id).name;
+    return name.empty() || names_.at(name) > 1 ? std::string() : std::string(name);
+  }
+  std::size_t number(onnx_io::NodeId id) const { return onnx_io::index(id) - document_.main().first_node; }
+  std::string shown(onnx_io::NodeId id) const {
+    const onnx_io::Node& node = document_.node(id);
+    return node.name.empty() ? fmt::format("{} {}", node.op_type, number(id)) : std::string(node.name);
+  }
+
+ private:
+  const onnx_io::Document& document_;
+  std::map<std::string_view, std::size_t> names_;
+};
+
+ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, const parallel::SplitOperator& op,
+                     const parallel::OperatorPlan& plan) {
+  ParallelNode node{names.unique(op.node), names.number(op.node), std::string(document.node(op.node).op_type), {}, {}};
+  for (const parallel::Split& split : plan.splits) {
+    int axis = static_cast<int>(split.dimension);
+    if (split.target == parallel::SplitTarget::reduction) axis = -1;
+    if (split.target == parallel::SplitTarget::copies) axis = -2;
+    node.splits.push_back({axis, split.degree, split.stride});
+  }
+  for (std::uint32_t part = 0; part < plan.parts(); ++part) node.devices.push_back(plan.device(part));
+  return node;
+}
+
+SimulationResult simulation_of(const onnx_io::Document& document, const NodeNames& names, const SplitModel& model,
+                               const DeviceCluster& cluster, const parallel::SplitStep& step) {
+  const parallel::StepSimulator simulator(step.workload, cluster, step.devices);
+  SimulationResult result;
+  result.cluster = cluster.name;
+  result.step = Seconds(simulator.step());
+  const parallel::StepUse use = parallel::use_of(step.workload, cluster, simulator);
+  std::vector<std::size_t> parts(cluster.size(), 0);
+  for (std::size_t node = 0; node < step.nodes.size(); ++node)
+    if (step.nodes[node].kind == parallel::SplitNodeKind::forward) ++parts[step.devices[node]];
+  for (std::size_t k = 0; k < cluster.devices.size(); ++k) {
+    const parallel::ClusterDevice& device = cluster.devices[k];
+    result.devices.push_back({device.name, device.kind, device.host, parts[k], Seconds(use.devices[k].busy), use.devices[k].resident,
+                              use.devices[k].peak, device.memory});
+  }
+  for (const parallel::LinkUse& link : use.links)
+    result.links.push_back({link.from, link.to, link.transfers, link.bytes, Seconds(link.busy)});
+  for (std::uint32_t host = 0; host < cluster.hosts; ++host)
+    if (use.ports[host] > 0) result.ports.push_back({host, Seconds(use.ports[host])});
+  const auto shown = [&](std::uint32_t node) {
+    return names.shown(model.operators()[step.nodes[node].op].node) + std::string(name_of(step.nodes[node].kind));
+  };
+  for (const parallel::TaskRun& run : simulator.runs()) {
+    const std::uint32_t source = run.is_transfer ? step.workload.tensors[run.item].source : run.item;
+    if (!run.is_transfer && run.end == run.start) continue;
+    result.tasks.push_back({shown(source), run.is_transfer, run.device, step.devices[source], Seconds(run.start), Seconds(run.end)});
+  }
+  for (const auto& [op, reason] : model.estimated())
+    result.estimated.emplace_back(describe(document, model.operators()[op].node), onnx_io::printable(reason));
+  return result;
+}
+
+ParallelStop stop_of(const parallel::SearchBudget& budget) {
+  if (!budget.stop()) return ParallelStop::finished;
+  switch (*budget.stop()) {
+    case PlacementStop::steps:
+      return ParallelStop::steps;
+    case PlacementStop::time_limit:
+      return ParallelStop::time_limit;
+    case PlacementStop::cancelled:
+      return ParallelStop::cancelled;
+    case PlacementStop::optimal:
+    case PlacementStop::finished:
+      break;
+  }
+  return ParallelStop::finished;
+}
+
+Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& options) {
+  XFLOW_TRY(const DeviceCluster cluster, api::find_cluster(options.cluster));
+  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
+  OptimizeOptions sized;
+  sized.input.shapes = options.shapes;
+  XFLOW_TRY(const auto model, api::SizedModel::lift(document, sized));
+  XFLOW_TRY(const api::Sizes sizes,
+            api::choose_fitting_sizes(model->arena(), model->model().graph, model->inputs(), options.shapes, model->runs().inner));
+  api::ClusterCosts costs;
+  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
+  XFLOW_CHECK(costs.open(cluster, {options.cluster, options.cost_database, options.warning}, bytes_of_run));
+  XFLOW_TRY(const auto split, SplitModel::of(document, model->model(), model->arena(), sizes.valuation(), costs.by_device()));
+  parallel::SplitSearchOptions search;
+  search.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
+  search.seed = options.seed;
+  if (options.progress) search.progress = [&](std::uint64_t proposals, double step) { options.progress(proposals, Seconds(step)); };
+  parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
+  const parallel::FoundSplit found = parallel::search_split(*split, cluster, search, budget);
+  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+
+  ParallelizeResult result;
+  result.objective = options.objective;
+  result.start = found.best_start;
+  for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
+  const NodeNames names(document);
+  for (std::size_t op = 0; op < found.plan.size(); ++op)
+    result.nodes.push_back(node_of(document, names, split->operators()[op], found.plan[op]));
+  result.proposals = found.proposals;
+  result.accepted = found.accepted;
+  result.seed = options.seed;
+  result.stop = stop_of(budget);
+  result.claims = split->claims();
+  result.proved = split->proved();
+  result.simulation = simulation_of(document, names, *split, cluster, parallel::step_of(*split, found.plan, cluster, search.kind));
+  result.simulation.plan = to_string(options.objective);
+  result.simulation.assumed_sizes = sizes.assumed;
+  result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());
+  return result;
+}
+
+}  // namespace
+
+Result<ParallelizeResult> parallelize(const std::string& model, const ParallelizeOptions& options) {
+  return api::guarded<ParallelizeResult>([&] { return parallelize_file(model, options); });
+}
+
+}  // namespace xflow

@@ -1,0 +1,112 @@
+#include "xflow/parallelize.h"
+
+#include <fmt/format.h>
+#include <xflow/report.h>
+
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "src/cli/command.h"
+#include "src/cli/duration_text.h"
+#include "src/cli/interrupt.h"
+
+namespace xflow::cli {
+namespace {
+
+struct ParallelizeArguments {
+  std::string model;
+  std::string objective = "latency";
+  std::string budget;
+  std::vector<std::string> shapes;
+  std::string out;
+  std::string timeline;
+  std::string trace;
+  ParallelizeOptions options;
+};
+
+// Refuses files that would overwrite one that is read or another result.
+Result<void> check_paths(const ParallelizeArguments& a) {
+  const std::array<const std::string*, 3> outputs = {&a.out, &a.timeline, &a.trace};
+  std::error_code ignored;
+  for (std::size_t k = 0; k < outputs.size(); ++k) {
+    if (outputs[k]->empty()) continue;
+    for (const std::string& input : {a.model, a.options.cluster}) {
+      if (std::filesystem::equivalent(*outputs[k], input, ignored))
+        return fail(ErrorCode::invalid_argument, "the result would overwrite a file that is read", *outputs[k]);
+    }
+    for (std::size_t other = 0; other < k; ++other)
+      if (*outputs[other] == *outputs[k]) return fail(ErrorCode::invalid_argument, "two results have the same file", *outputs[k]);
+  }
+  return {};
+}
+
+Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
+  XFLOW_CHECK(check_paths(a));
+  for (const std::string& text : a.shapes) {
+    XFLOW_TRY(InputShape shape, parse_input_shape(text));
+    a.options.shapes.push_back(std::move(shape));
+  }
+  if (a.objective == to_string(ParallelObjective::training_step)) a.options.objective = ParallelObjective::training_step;
+  // A number of steps alone is a result that does not depend on the machine.
+  if (a.options.steps) a.options.budget = Seconds(std::numeric_limits<double>::infinity());
+  if (!a.budget.empty()) {
+    const auto budget = read_duration(a.budget);
+    if (!budget) return fail(ErrorCode::invalid_argument, fmt::format("budget '{}' is not of the form 300s, 500ms or 5m", a.budget));
+    a.options.budget = *budget;
+  }
+  a.options.warning = warn;
+  finish_on_signals(a.options.cancel);
+  return parallelize(a.model, a.options);
+}
+
+ExitCode run_parallelize(ParallelizeArguments& a) {
+  const auto result = plan_of(a);
+  if (!result) return report(result.error());
+  const auto is_shown = [](const std::string& path) { return !path.empty() && is_standard_output(path); };
+  print(result->to_text(), is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
+  const auto write = [](const std::string& path, const std::string& text) {
+    return path.empty() ? Result<void>{} : write_report(path, text);
+  };
+  if (const auto written = write(a.out, a.out.empty() ? "" : result->to_json()); !written) return report(written.error());
+  if (const auto written = write(a.timeline, a.timeline.empty() ? "" : result->simulation.to_svg()); !written)
+    return report(written.error());
+  if (const auto written = write(a.trace, a.trace.empty() ? "" : result->simulation.to_trace()); !written) return report(written.error());
+  return result->simulation.fits_memory() ? ExitCode::done : ExitCode::negative;
+}
+
+}  // namespace
+
+void add_parallelize(CLI::App& sub, Command& command) {
+  auto a = std::make_shared<ParallelizeArguments>();
+  sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
+  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
+      ->required();
+  sub.add_option("--objective", a->objective, "latency (of an inference step) or training-step")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"latency", "training-step"}));
+  sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
+  add_allow_external(sub, a->options.allow_external);
+  sub.add_option("--costs", a->options.cost_database, "file of measured costs, for devices that are this CPU");
+  sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps");
+  sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
+  add_seed(sub, a->options.seed, "seed of the proposals");
+  sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
+  sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
+  sub.add_option("--trace", a->trace, "write the step as a Chrome trace, which Perfetto opens, to this file");
+  group(sub, "Input", {"--shape", "--allow-external"});
+  group(sub, "Devices", {"--cluster", "--costs"});
+  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed"});
+  group(sub, "Output", {"--out", "--timeline", "--trace"});
+  sub.footer(
+      "Each node of the model is split along dimensions of its result, along the sum of a product, or not at\n"
+      "all; only splits that are proved are used. The plan is at least as good as running on one device, data\n"
+      "parallel, and the experts' plans, by the simulated step. The exit code is 1 if a device does not have\n"
+      "the memory that the step needs.\n\n" +
+      examples({"xflow parallelize model.onnx --cluster dgx-h100 --budget 60s --out plan.json --timeline plan.svg",
+                "xflow parallelize model.onnx --cluster slow-16 --objective training-step --shape x:64,3,224,224"}));
+  sub.callback([a, &command] { command.run = [a] { return run_parallelize(*a); }; });
+}
+
+}  // namespace xflow::cli

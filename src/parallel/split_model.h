@@ -1,0 +1,145 @@
+// The operators of a model, and what a part of one of them reads and costs.
+//
+// Operators are the nodes of the document. One may consist of several operations of the graph; a part of it
+// is found from the part of its result, backwards through its operations. Parts exist only where the
+// verifier proves that each operation can be split so (src/partition).
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/cost/kernel_costs.h"
+#include "src/ir/graph.h"
+#include "src/onnx/document/document.h"
+#include "src/onnx/lift/lift.h"
+
+namespace xflow::parallel {
+
+// Elements [begin, end) of a dimension.
+struct Interval {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+
+  std::int64_t size() const { return end - begin; }
+  friend auto operator<=>(const Interval&, const Interval&) = default;
+};
+
+// A part of a tensor: an interval of each dimension.
+using Box = std::vector<Interval>;
+
+double elements(const Box& box);
+bool contains(const Box& whole, const Box& part);
+// nullopt if they have no element in common.
+std::optional<Box> intersection(const Box& a, const Box& b);
+
+constexpr std::uint32_t kNoOperator = UINT32_MAX;
+
+// A tensor that operators read.
+struct SplitValue {
+  ir::ValueId id;
+  std::string name;
+  std::uint32_t maker = kNoOperator;  // the operator; none of constants and inputs
+  bool is_constant = false;
+  bool is_floating = false;
+  bool is_output = false;  // of the model
+  bool is_sized = false;   // its sizes are known; otherwise it counts as empty and `whole` has no dimensions
+  double element_bytes = 0;
+  Box whole;
+};
+
+// A dimension of the result of an operator, or its reduction.
+struct OperatorAxis {
+  std::int64_t block = 1;   // a part has a multiple of so many elements
+  std::int64_t blocks = 0;  // in the whole axis; 0: it cannot be split
+  std::string obstacle;     // why it cannot
+  // Dimensions of operands of which a part reads a part: position in `reads`, dimension.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> follows;
+  friend bool operator==(const OperatorAxis&, const OperatorAxis&) = default;
+};
+
+struct SplitOperator {
+  std::uint32_t task = 0;              // of ModelTasks
+  onnx_io::NodeId node{};              // of the document
+  std::string type;                    // "Conv"
+  std::vector<ir::NodeId> operations;  // of the graph, operands before users
+  std::vector<std::uint32_t> outputs;  // values that others read
+  std::vector<std::uint32_t> reads;    // values
+  std::uint32_t kind = 0;              // operators of one kind have the same structure and sizes
+  bool is_product = false;             // has a matrix product or a convolution
+};
+
+// What all operators of a kind have in common.
+struct OperatorKind {
+  std::uint32_t first = 0;         // operator
+  std::vector<OperatorAxis> axes;  // of outputs[0]; empty if it stays whole
+  OperatorAxis reduction;          // blocks: terms of the sum
+  std::size_t reduced = 0;         // position of the operation that is a sum
+};
+
+// A part of an operator.
+struct PartWork {
+  std::vector<Box> reads;        // by SplitOperator::reads; without dimensions if nothing is read
+  std::vector<Box> outputs;      // by SplitOperator::outputs
+  std::vector<double> seconds;   // by source of costs
+  std::vector<double> backward;  // seconds: of the gradients of what it reads
+};
+
+// The parts of a model's operators. Not thread-safe: parts are computed when they are first asked for.
+class SplitModel {
+ public:
+  // The main graph at these sizes. `costs` has the kernel costs of each device; several devices may share
+  // one. All arguments must outlive the model. Errors: unsupported if a device has no time for a kernel.
+  static Result<std::unique_ptr<SplitModel>> of(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena,
+                                                const ir::Symbols::Valuation& sizes, std::span<cost::KernelCosts* const> costs);
+  ~SplitModel();
+
+  std::span<const SplitOperator> operators() const { return operators_; }  // operands before users
+  std::span<const SplitValue> values() const { return values_; }
+  const OperatorKind& kind(const SplitOperator& op) const { return kinds_[op.kind]; }
+  std::size_t kinds() const { return kinds_.size(); }
+  std::uint32_t source_of(std::uint32_t device) const { return source_of_[device]; }
+  // Operators of which a time is an estimate, with the reason.
+  const std::vector<std::pair<std::uint32_t, std::string>>& estimated() const { return estimated_; }
+
+  // The part of an operator that computes `output` of outputs[0], from the terms `terms` of its reduction.
+  // Null if there is no such part.
+  const PartWork* part(std::uint32_t op, const Box& output, const std::optional<Interval>& terms);
+  // Seconds to update so many elements of weights with their gradients.
+  double update_seconds(std::uint32_t source, double elements);
+
+  // The number of claims that the verifier has decided, and of those that it has proved.
+  std::size_t claims() const { return claims_; }
+  std::size_t proved() const { return proved_; }
+
+ private:
+  class Builder;
+  struct Analysis;
+  SplitModel(ir::Arena& arena, ir::Symbols::Valuation sizes);
+
+  std::optional<PartWork> make_part(const SplitOperator& op, const Box& output, const std::optional<Interval>& terms);
+  double seconds_of(cost::KernelCosts& costs, const ops::KernelSpec& spec, std::uint32_t op);
+
+  ir::Arena& arena_;
+  const ir::Symbols::Valuation sizes_;
+  std::vector<SplitOperator> operators_;
+  std::vector<SplitValue> values_;
+  std::vector<OperatorKind> kinds_;
+  std::vector<cost::KernelCosts*> sources_;
+  std::vector<std::uint32_t> source_of_;  // by device
+  std::vector<std::pair<std::uint32_t, std::string>> estimated_;
+  std::unique_ptr<Analysis> analysis_;
+  std::map<std::vector<std::int64_t>, std::optional<PartWork>> parts_;
+  std::map<std::pair<std::uint32_t, std::int64_t>, double> updates_;
+  std::size_t claims_ = 0;
+  std::size_t proved_ = 0;
+};
+
+}  // namespace xflow::parallel

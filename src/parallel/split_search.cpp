@@ -1,0 +1,186 @@
+#include "src/parallel/split_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "src/parallel/random_numbers.h"
+#include "src/parallel/step_simulator.h"
+
+namespace xflow::parallel {
+namespace {
+
+class SplitSearch {
+ public:
+  SplitSearch(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget)
+      : model_(model), cluster_(cluster), options_(options), budget_(budget), random_(options.seed) {
+    members_.resize(model.kinds());
+    readers_.resize(model.operators().size());
+    for (std::uint32_t op = 0; op < model.operators().size(); ++op) {
+      const SplitOperator& own = model.operators()[op];
+      members_[own.kind].push_back(op);
+      for (const std::uint32_t read : own.reads)
+        if (const std::uint32_t maker = model.values()[read].maker; maker != kNoOperator) readers_[maker].push_back(op);
+      const auto& axes = model.kind(own).axes;
+      const bool has_parts = std::ranges::any_of(axes, [](const OperatorAxis& axis) { return axis.blocks > 1; });
+      if (has_parts) movable_.push_back(op);
+    }
+  }
+
+  FoundSplit run() {
+    for (NamedPlan& start : start_plans(model_, cluster_.size())) {
+      const double step = *cost(start.plan, std::numeric_limits<double>::infinity());
+      found_.starts.emplace_back(start.name, step);
+      if (!found_.plan.empty() && step >= found_.step) continue;
+      found_.step = step;
+      found_.plan = std::move(start.plan);
+      found_.best_start = start.name;
+    }
+    report();
+    constexpr std::uint64_t kFirstChain = 256;
+    if (!movable_.empty() && cluster_.size() > 1)
+      for (std::uint64_t length = kFirstChain; chain(length); length *= 2) {
+      }
+    return std::move(found_);
+  }
+
+ private:
+  std::optional<double> cost(const SplitPlan& plan, double limit) {
+    const SplitStep step = step_of(model_, plan, cluster_, options_.kind);
+    const StepSimulator simulator(step.workload, cluster_, step.devices, limit);
+    if (!simulator.is_within_limit()) return std::nullopt;
+    return simulator.step();
+  }
+  void report() const {
+    if (options_.progress) options_.progress(found_.proposals, found_.step);
+  }
+
+  // False once the budget is spent.
+  bool chain(std::uint64_t length) {
+    constexpr double kHottest = 3e-3;
+    constexpr double kColdest = 3e-5;
+    SplitPlan now = found_.plan;
+    double step = found_.step;
+    for (std::uint64_t k = 0; k < length; ++k) {
+      if (!budget_.spend()) return false;
+      ++found_.proposals;
+      const double temperature =
+          found_.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
+      const double limit = step - temperature * std::log(random_.unit());
+      SplitPlan proposal = now;
+      if (!propose(proposal) || proposal == now) continue;
+      const auto next = cost(proposal, limit);
+      if (!next) continue;
+      ++found_.accepted;
+      now = std::move(proposal);
+      step = *next;
+      if (step < found_.step) {
+        found_.step = step;
+        found_.plan = now;
+        report();
+      }
+    }
+    return true;
+  }
+
+  // Changes the plans of some operators; false if it does not.
+  bool propose(SplitPlan& plan) {
+    const std::uint32_t op = movable_[random_.below(static_cast<std::uint32_t>(movable_.size()))];
+    OperatorPlan own;
+    const std::uint32_t read = random_read(op);
+    if (read != kNoOperator && random_.below(3) == 0) {
+      const std::uint32_t maker = model_.values()[model_.operators()[op].reads[read]].maker;
+      own = following_plan(model_, op, read, plan[maker], cluster_.size());
+    } else {
+      own = random_plan(op);
+    }
+    if (!is_possible(model_, op, own, cluster_.size())) return false;
+    // The operator alone, all of its kind, or those that are as it is now.
+    const OperatorPlan before = plan[op];
+    std::vector<std::uint32_t> moved = {op};
+    const std::uint32_t scope = random_.below(3);
+    if (scope > 0) {
+      moved.clear();
+      for (const std::uint32_t other : members_[model_.operators()[op].kind])
+        if (scope == 1 || plan[other] == before) moved.push_back(other);
+    }
+    for (const std::uint32_t other : moved) plan[other] = own;
+    // What follows takes the parts as they are, up to the next product.
+    if (random_.below(2) == 0) follow(plan, moved);
+    return true;
+  }
+
+  std::uint32_t random_read(std::uint32_t op) {
+    const auto& reads = model_.operators()[op].reads;
+    if (reads.empty()) return kNoOperator;
+    const std::uint32_t read = random_.below(static_cast<std::uint32_t>(reads.size()));
+    return model_.values()[reads[read]].maker == kNoOperator ? kNoOperator : read;
+  }
+
+  // A random split into a divisor of the number of devices.
+  OperatorPlan random_plan(std::uint32_t op) {
+    const OperatorKind& kind = model_.kind(model_.operators()[op]);
+    std::vector<Split> targets;
+    for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
+      if (kind.axes[d].blocks > 1) targets.push_back({SplitTarget::output, d});
+    if (kind.reduction.blocks > 1) targets.push_back({SplitTarget::reduction, 0});
+    targets.push_back({SplitTarget::copies, 0});
+    OperatorPlan plan;
+    std::uint32_t left = cluster_.size();
+    while (left > 1 && random_.below(4) > 0) {
+      std::vector<std::uint32_t> degrees;
+      for (std::uint32_t degree = 2; degree <= left; ++degree)
+        if (left % degree == 0) degrees.push_back(degree);
+      Split split = targets[random_.below(static_cast<std::uint32_t>(targets.size()))];
+      split.degree = degrees[random_.below(static_cast<std::uint32_t>(degrees.size()))];
+      left /= split.degree;
+      plan.splits.push_back(split);
+    }
+    // Neighbours in the last split are neighbours among the devices.
+    std::uint32_t stride = 1;
+    for (auto split = plan.splits.rbegin(); split != plan.splits.rend(); ++split) {
+      split->stride = stride;
+      stride *= split->degree;
+    }
+    plan.base = random_.below(left) * stride;
+    return plan;
+  }
+
+  void follow(SplitPlan& plan, const std::vector<std::uint32_t>& moved) {
+    std::vector<bool> is_moved(plan.size(), false);
+    std::uint32_t first = kNoOperator;
+    for (const std::uint32_t op : moved) {
+      is_moved[op] = true;
+      first = std::min(first, op);
+    }
+    const std::vector<bool> fixed = is_moved;
+    for (std::uint32_t op = first; op < plan.size(); ++op) {
+      if (fixed[op] || model_.operators()[op].is_product) continue;
+      const std::uint32_t read = main_read(model_, op);
+      if (read == kNoOperator) continue;
+      const std::uint32_t maker = model_.values()[model_.operators()[op].reads[read]].maker;
+      if (!is_moved[maker]) continue;
+      is_moved[op] = true;
+      plan[op] = following_plan(model_, op, read, plan[maker], cluster_.size());
+    }
+  }
+
+  SplitModel& model_;
+  const DeviceCluster& cluster_;
+  const SplitSearchOptions& options_;
+  SearchBudget& budget_;
+  RandomNumbers random_;
+  std::vector<std::vector<std::uint32_t>> members_;  // operators, by kind
+  std::vector<std::vector<std::uint32_t>> readers_;
+  std::vector<std::uint32_t> movable_;  // operators with parts
+  FoundSplit found_;
+};
+
+}  // namespace
+
+FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget) {
+  return SplitSearch(model, cluster, options, budget).run();
+}
+
+}  // namespace xflow::parallel

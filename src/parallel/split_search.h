@@ -1,0 +1,41 @@
+// The search of a plan that splits operators over devices: Markov chain Monte Carlo over the plans of
+// operators (Jia, Zaharia and Aiken, Beyond Data and Model Parallelism for Deep Neural Networks, MLSys 2019).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/parallel/cluster.h"
+#include "src/parallel/search_budget.h"
+#include "src/parallel/split_model.h"
+#include "src/parallel/split_plan.h"
+#include "src/parallel/split_starts.h"
+#include "src/parallel/split_workload.h"
+
+namespace xflow::parallel {
+
+struct SplitSearchOptions {
+  StepKind kind = StepKind::inference;
+  std::uint64_t seed = 1;
+  // Called after the start plans and then now and then: number of proposals, best step in seconds.
+  std::function<void(std::uint64_t, double)> progress = {};
+};
+
+struct FoundSplit {
+  SplitPlan plan;
+  double step = 0;                                     // seconds
+  std::vector<std::pair<std::string, double>> starts;  // steps of the start plans
+  std::uint64_t proposals = 0;
+  std::uint64_t accepted = 0;
+  std::string best_start;  // the start plan from which the best was found
+};
+
+// The best plan that is found within the budget, of which a proposal is a step. It is never worse than the
+// start plans. Deterministic for a number of steps. A chain starts at the best plan, at a temperature of
+// 0.3 % of its step, and ends at 0.003 %; each is twice as long as the one before.
+FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget);
+
+}  // namespace xflow::parallel

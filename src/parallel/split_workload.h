@@ -1,0 +1,44 @@
+// The workload of a plan that splits operators: a node for each part, and the tensors between them.
+//
+// A part reads from its own device what is there. The rest comes from the devices that hold it, from the
+// same host where one does. What a device needs of one part for several readers is sent once. Parts of a
+// reduction are added by a ring all-reduce: each device sends 2 (r - 1) / r of the result to the next one.
+//
+// A training step has, after the forward pass, a node for the gradients of each part, in reverse order. It
+// sends the gradients of what the part read back along the same ways. Copies of a part that parts of an
+// operator read, and parts of a reduction, add their gradients by an all-reduce. Parts with the same range
+// of weights add the gradients of these by an all-reduce, and update them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/parallel/cluster.h"
+#include "src/parallel/split_model.h"
+#include "src/parallel/split_plan.h"
+#include "src/parallel/workload.h"
+
+namespace xflow::parallel {
+
+enum class StepKind : std::uint8_t { inference, training };
+
+enum class SplitNodeKind : std::uint8_t { forward, reduce, backward, reduce_gradient, update };
+
+struct SplitNode {
+  SplitNodeKind kind = SplitNodeKind::forward;
+  std::uint32_t op = 0;
+  std::uint32_t part = 0;
+};
+
+struct SplitStep {
+  Workload workload;
+  std::vector<std::uint32_t> devices;  // by node
+  std::vector<SplitNode> nodes;        // by node
+  std::vector<std::uint32_t> values;   // by tensor: the value of the model; kNoOperator for gradients of weights
+};
+
+// Every operator has a possible plan (is_possible).
+SplitStep step_of(SplitModel& model, const SplitPlan& plan, const DeviceCluster& cluster, StepKind kind);
+
+}  // namespace xflow::parallel

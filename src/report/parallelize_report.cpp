@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "src/report/simulation_tables.h"
+#include "src/support/printable.h"
+#include "xflow/parallelize.h"
+
+namespace xflow {
+namespace {
+
+using ParallelJson = nlohmann::ordered_json;
+
+std::string split_text(const ParallelNode& node) {
+  if (node.splits.empty()) return "whole";
+  std::string text;
+  for (const PlannedSplit& split : node.splits) {
+    if (!text.empty()) text += ", ";
+    if (split.axis >= 0)
+      text += fmt::format("axis {} / {}", split.axis, split.parts);
+    else
+      text += split.axis == -1 ? fmt::format("sum / {}", split.parts) : fmt::format("{} copies", split.parts);
+  }
+  return text;
+}
+
+// How many nodes of an operator have the same splits and devices, in the order of the first one.
+std::string plan_table(const ParallelizeResult& result) {
+  const auto& devices = result.simulation.devices;
+  std::map<std::string, std::size_t> known;
+  std::vector<std::pair<std::string, std::size_t>> rows;
+  for (const ParallelNode& node : result.nodes) {
+    const std::string& first = devices[node.devices.front()].name;
+    const std::string& last = devices[node.devices.back()].name;
+    std::string row = fmt::format("{:<24}{:<40}{}", node.operator_name, split_text(node),
+                                  node.devices.size() == 1 ? first : fmt::format("{} to {}", first, last));
+    const auto [at, is_new] = known.emplace(row, rows.size());
+    if (is_new) rows.emplace_back(std::move(row), 0);
+    ++rows[at->second].second;
+  }
+  std::string text = fmt::format("\n{:>6} {:<24}{:<40}{}\n", "nodes", "operator", "parts", "devices");
+  for (const auto& [row, count] : rows) text += fmt::format("{:>6} {}\n", count, row);
+  return text;
+}
+
+ParallelJson node_json(const ParallelizeResult& result, const ParallelNode& node) {
+  ParallelJson splits = ParallelJson::array();
+  for (const PlannedSplit& split : node.splits) {
+    ParallelJson axis = split.axis;
+    if (split.axis == -1) axis = "sum";
+    if (split.axis == -2) axis = "copies";
+    splits.push_back({{"axis", std::move(axis)}, {"parts", split.parts}, {"stride", split.stride}});
+  }
+  ParallelJson devices = ParallelJson::array();
+  for (const std::size_t device : node.devices) devices.push_back(result.simulation.devices[device].name);
+  return {{"node", node.name.empty() ? ParallelJson(node.number) : ParallelJson(node.name)},
+          {"operator", node.operator_name},
+          {"splits", std::move(splits)},
+          {"devices", std::move(devices)}};
+}
+
+}  // namespace
+
+std::string ParallelizeResult::to_text() const {
+  std::string text;
+  const auto line = [&](std::string_view label, const std::string& content) { text += fmt::format("{:<12}{}\n", label, content); };
+  const std::size_t count = simulation.devices.size();
+  line("cluster", fmt::format("{}, {} device{}", simulation.cluster, count, count == 1 ? "" : "s"));
+  line("objective", to_string(objective));
+  line("step", fmt::format("{:.4f} ms, found from the plan '{}'", simulation.step.count() * kMilliseconds, start));
+  for (const auto& [name, step] : starts)
+    line("",
+         fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
+  line("search", fmt::format("{} proposals, {} accepted, seed {}, ended by: {}", proposals, accepted, seed, to_string(stop)));
+  line("proofs", fmt::format("{} of {} claims on splits are proved; splits of the others are not used", proved, claims));
+  if (!simulation.assumed_sizes.empty()) line("assumed", fmt::format("{}", fmt::join(simulation.assumed_sizes, ", ")));
+  text += plan_table(*this) + device_table(simulation) + link_table(simulation);
+  if (!simulation.estimated.empty()) text += "\nestimated by the bytes moved:\n";
+  for (const auto& [node, reason] : simulation.estimated) text += fmt::format("  {}: {}\n", node, reason);
+  if (!simulation.fits_memory()) text += '\n' + memory_lines(simulation);
+  return text;
+}
+
+std::string ParallelizeResult::to_json() const {
+  ParallelJson json;
+  json["version"] = 1;
+  json["cluster"] = simulation.cluster;
+  json["objective"] = to_string(objective);
+  json["step_seconds"] = simulation.step.count();
+  json["start"] = start;
+  json["starts"] = ParallelJson::array();
+  for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
+  json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};
+  json["claims"] = {{"decided", claims}, {"proved", proved}};
+  json["nodes"] = ParallelJson::array();
+  for (const ParallelNode& node : nodes) json["nodes"].push_back(node_json(*this, node));
+  json["fits_memory"] = simulation.fits_memory();
+  json["devices"] = ParallelJson::array();
+  for (const SimulatedDevice& device : simulation.devices)
+    json["devices"].push_back({{"name", device.name},
+                               {"parts", device.nodes},
+                               {"busy_seconds", device.busy.count()},
+                               {"constant_bytes", device.resident},
+                               {"peak_bytes", device.peak},
+                               {"memory_bytes", device.memory}});
+  json["links"] = ParallelJson::array();
+  for (const SimulatedLink& link : simulation.links)
+    json["links"].push_back({{"from", simulation.devices[link.from].name},
+                             {"to", simulation.devices[link.to].name},
+                             {"transfers", link.transfers},
+                             {"bytes", link.bytes},
+                             {"busy_seconds", link.busy.count()}});
+  json["estimated"] = ParallelJson::array();
+  for (const auto& [node, reason] : simulation.estimated) json["estimated"].push_back({{"node", node}, {"reason", reason}});
+  json["assumed_sizes"] = simulation.assumed_sizes;
+  return onnx_io::printable_json(json.dump(2, ' ', false, ParallelJson::error_handler_t::replace));
+}
+
+}  // namespace xflow
