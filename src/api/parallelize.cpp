@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 
 #include "src/api/cluster_costs.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/onnx/document/document.h"
+#include "src/parallel/model_tasks.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_workload.h"
@@ -66,9 +68,8 @@ class NodeNames {
   std::map<std::string_view, std::size_t> names_;
 };
 
-ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, const parallel::SplitOperator& op,
-                     const parallel::OperatorPlan& plan) {
-  ParallelNode node{names.unique(op.node), names.number(op.node), std::string(document.node(op.node).op_type), {}, {}};
+ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, onnx_io::NodeId id, const parallel::OperatorPlan& plan) {
+  ParallelNode node{names.unique(id), names.number(id), std::string(document.node(id).op_type), {}, {}};
   for (const parallel::Split& split : plan.splits) {
     int axis = static_cast<int>(split.dimension);
     if (split.target == parallel::SplitTarget::reduction) axis = -1;
@@ -79,8 +80,17 @@ ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, 
   return node;
 }
 
-SimulationResult simulation_of(const onnx_io::Document& document, const NodeNames& names, const SplitModel& model,
-                               const DeviceCluster& cluster, const parallel::SplitStep& step) {
+// The operators of a model, by task.
+std::vector<parallel::OperatorSource> sources_of(const onnx_io::Document& document, const parallel::ModelTasks& tasks) {
+  std::vector<parallel::OperatorSource> sources;
+  for (const onnx_io::NodeId id : tasks.nodes) sources.push_back({std::string(document.node(id).op_type), describe(document, id), {}});
+  for (const ir::NodeId id : tasks.order)
+    if (const auto task = tasks.task_of.find(id); task != tasks.task_of.end()) sources[task->second].operations.push_back(id);
+  return sources;
+}
+
+SimulationResult simulation_of(const onnx_io::Document& document, const NodeNames& names, std::span<const onnx_io::NodeId> nodes,
+                               const SplitModel& model, const DeviceCluster& cluster, const parallel::SplitStep& step) {
   const parallel::StepSimulator simulator(step.workload, cluster, step.devices);
   SimulationResult result;
   result.cluster = cluster.name;
@@ -99,7 +109,7 @@ SimulationResult simulation_of(const onnx_io::Document& document, const NodeName
   for (std::uint32_t host = 0; host < cluster.hosts; ++host)
     if (use.ports[host] > 0) result.ports.push_back({host, Seconds(use.ports[host])});
   const auto shown = [&](std::uint32_t node) {
-    return names.shown(model.operators()[step.nodes[node].op].node) + std::string(name_of(step.nodes[node].kind));
+    return names.shown(nodes[step.nodes[node].op]) + std::string(name_of(step.nodes[node].kind));
   };
   for (const parallel::TaskRun& run : simulator.runs()) {
     const std::uint32_t source = run.is_transfer ? step.workload.tensors[run.item].source : run.item;
@@ -107,7 +117,7 @@ SimulationResult simulation_of(const onnx_io::Document& document, const NodeName
     result.tasks.push_back({shown(source), run.is_transfer, run.device, step.devices[source], Seconds(run.start), Seconds(run.end)});
   }
   for (const auto& [op, reason] : model.estimated())
-    result.estimated.emplace_back(describe(document, model.operators()[op].node), onnx_io::printable(reason));
+    result.estimated.emplace_back(describe(document, nodes[op]), onnx_io::printable(reason));
   return result;
 }
 
@@ -138,7 +148,9 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   api::ClusterCosts costs;
   const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
   XFLOW_CHECK(costs.open(cluster, {options.cluster, options.cost_database, options.warning}, bytes_of_run));
-  XFLOW_TRY(const auto split, SplitModel::of(document, model->model(), model->arena(), sizes.valuation(), costs.by_device()));
+  const parallel::ModelTasks tasks = parallel::tasks_of(document, model->model(), model->arena());
+  XFLOW_TRY(const auto split,
+            SplitModel::of(model->arena(), model->model().graph, sources_of(document, tasks), sizes.valuation(), costs.by_device()));
   parallel::SplitSearchOptions search;
   search.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
   search.seed = options.seed;
@@ -152,15 +164,15 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   result.start = found.best_start;
   for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
   const NodeNames names(document);
-  for (std::size_t op = 0; op < found.plan.size(); ++op)
-    result.nodes.push_back(node_of(document, names, split->operators()[op], found.plan[op]));
+  for (std::size_t op = 0; op < found.plan.size(); ++op) result.nodes.push_back(node_of(document, names, tasks.nodes[op], found.plan[op]));
   result.proposals = found.proposals;
   result.accepted = found.accepted;
   result.seed = options.seed;
   result.stop = stop_of(budget);
   result.claims = split->claims();
   result.proved = split->proved();
-  result.simulation = simulation_of(document, names, *split, cluster, parallel::step_of(*split, found.plan, cluster, search.kind));
+  result.simulation =
+      simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, found.plan, cluster, search.kind));
   result.simulation.plan = to_string(options.objective);
   result.simulation.assumed_sizes = sizes.assumed;
   result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());

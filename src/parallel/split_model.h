@@ -1,7 +1,7 @@
 // The operators of a model, and what a part of one of them reads and costs.
 //
-// Operators are the nodes of the document. One may consist of several operations of the graph; a part of it
-// is found from the part of its result, backwards through its operations. Parts exist only where the
+// An operator is a node of the document. It may consist of several operations of the graph; a part of it is
+// found from the part of its result, backwards through its operations. Parts exist only where the
 // verifier proves that each operation can be split so (src/partition).
 #pragma once
 
@@ -13,39 +13,22 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "src/cost/kernel_costs.h"
 #include "src/ir/graph.h"
-#include "src/onnx/document/document.h"
-#include "src/onnx/lift/lift.h"
+#include "src/parallel/box.h"
+#include "src/parallel/part_program.h"
 
 namespace xflow::parallel {
-
-// Elements [begin, end) of a dimension.
-struct Interval {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-
-  std::int64_t size() const { return end - begin; }
-  friend auto operator<=>(const Interval&, const Interval&) = default;
-};
-
-// A part of a tensor: an interval of each dimension.
-using Box = std::vector<Interval>;
-
-double elements(const Box& box);
-bool contains(const Box& whole, const Box& part);
-// nullopt if they have no element in common.
-std::optional<Box> intersection(const Box& a, const Box& b);
 
 constexpr std::uint32_t kNoOperator = UINT32_MAX;
 
 // A tensor that operators read.
 struct SplitValue {
   ir::ValueId id;
-  std::string name;
   std::uint32_t maker = kNoOperator;  // the operator; none of constants and inputs
   bool is_constant = false;
   bool is_floating = false;
@@ -66,8 +49,6 @@ struct OperatorAxis {
 };
 
 struct SplitOperator {
-  std::uint32_t task = 0;              // of ModelTasks
-  onnx_io::NodeId node{};              // of the document
   std::string type;                    // "Conv"
   std::vector<ir::NodeId> operations;  // of the graph, operands before users
   std::vector<std::uint32_t> outputs;  // values that others read
@@ -92,19 +73,28 @@ struct PartWork {
   std::vector<double> backward;  // seconds: of the gradients of what it reads
 };
 
+// An operator as it is in the model.
+struct OperatorSource {
+  std::string type;                    // "Conv"
+  std::string place;                   // for messages: "node 'conv1' (Conv)"
+  std::vector<ir::NodeId> operations;  // of the graph that it consists of, operands before users
+};
+
 // The parts of a model's operators. Not thread-safe: parts are computed when they are first asked for.
 class SplitModel {
  public:
-  // The main graph at these sizes. `costs` has the kernel costs of each device; several devices may share
-  // one. All arguments must outlive the model. Errors: unsupported if a device has no time for a kernel.
-  static Result<std::unique_ptr<SplitModel>> of(const onnx_io::Document& document, const onnx_io::LiftedModel& model, ir::Arena& arena,
+  // A graph at these sizes. `operators` have all operations of it that run, operands before users. `costs`
+  // has the kernel costs of each device; several devices may share one. The arena and the costs must outlive
+  // the model. Errors: unsupported if a device has no time for an operator.
+  static Result<std::unique_ptr<SplitModel>> of(ir::Arena& arena, const ir::Graph& graph, std::vector<OperatorSource> operators,
                                                 const ir::Symbols::Valuation& sizes, std::span<cost::KernelCosts* const> costs);
-  ~SplitModel();
 
   std::span<const SplitOperator> operators() const { return operators_; }  // operands before users
   std::span<const SplitValue> values() const { return values_; }
   const OperatorKind& kind(const SplitOperator& op) const { return kinds_[op.kind]; }
   std::size_t kinds() const { return kinds_.size(); }
+  ir::Arena& arena() { return arena_; }
+  const ir::Symbols::Valuation& sizes() const { return sizes_; }
   std::uint32_t source_of(std::uint32_t device) const { return source_of_[device]; }
   // Operators of which a time is an estimate, with the reason.
   const std::vector<std::pair<std::uint32_t, std::string>>& estimated() const { return estimated_; }
@@ -112,19 +102,23 @@ class SplitModel {
   // The part of an operator that computes `output` of outputs[0], from the terms `terms` of its reduction.
   // Null if there is no such part.
   const PartWork* part(std::uint32_t op, const Box& output, const std::optional<Interval>& terms);
+  // The same as operations; nullopt if there is no such part.
+  std::optional<PartProgram> program(std::uint32_t op, const Box& output, const std::optional<Interval>& terms);
   // Seconds to update so many elements of weights with their gradients.
   double update_seconds(std::uint32_t source, double elements);
 
   // The number of claims that the verifier has decided, and of those that it has proved.
-  std::size_t claims() const { return claims_; }
-  std::size_t proved() const { return proved_; }
+  std::size_t claims() const { return programs_.claims(); }
+  std::size_t proved() const { return programs_.proved(); }
 
  private:
   class Builder;
-  struct Analysis;
   SplitModel(ir::Arena& arena, ir::Symbols::Valuation sizes);
 
   std::optional<PartWork> make_part(const SplitOperator& op, const Box& output, const std::optional<Interval>& terms);
+  // Adds the times of a step; false if a device has none.
+  bool add_times(const SplitOperator& op, const PartStep& step, PartWork& work);
+  void note_estimate(std::uint32_t op, const std::string& reason);
   double seconds_of(cost::KernelCosts& costs, const ops::KernelSpec& spec, std::uint32_t op);
 
   ir::Arena& arena_;
@@ -135,11 +129,10 @@ class SplitModel {
   std::vector<cost::KernelCosts*> sources_;
   std::vector<std::uint32_t> source_of_;  // by device
   std::vector<std::pair<std::uint32_t, std::string>> estimated_;
-  std::unique_ptr<Analysis> analysis_;
+  PartPrograms programs_;
+  std::unordered_map<ir::ValueId, std::uint32_t> numbers_;  // of values
   std::map<std::vector<std::int64_t>, std::optional<PartWork>> parts_;
   std::map<std::pair<std::uint32_t, std::int64_t>, double> updates_;
-  std::size_t claims_ = 0;
-  std::size_t proved_ = 0;
 };
 
 }  // namespace xflow::parallel

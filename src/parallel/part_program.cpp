@@ -1,0 +1,164 @@
+#include "src/parallel/part_program.h"
+
+#include <algorithm>
+
+#include "src/kernels/node_launch.h"
+#include "src/partition/split_proof.h"
+#include "src/verifier/proof/proof.h"
+
+namespace xflow::parallel {
+
+using ir::NodeId;
+using ir::Poly;
+using ir::ValueId;
+
+const std::vector<partition::SplitAxis>& PartPrograms::axes(ValueId value) {
+  const auto [found, is_new] = axes_.try_emplace({value.node, value.output});
+  if (is_new) found->second = partition::split_axes(arena_, value.node, static_cast<int>(value.output));
+  return found->second;
+}
+
+std::string PartPrograms::obstacle(ValueId value, std::size_t axis) {
+  const partition::SplitAxis& own = axes(value)[axis];
+  if (own.obstacle) return *own.obstacle;
+  if (!number(own.block) || !number(own.blocks)) return "its size is not known";
+  const auto [found, is_new] = decided_.try_emplace({value.node, value.output, axis}, false);
+  if (is_new) found->second = decide(value, axis);
+  return found->second ? "" : "the verifier does not prove the split";
+}
+
+bool PartPrograms::claim(Result<rules::RuleInstance> instance) {
+  ++claims_;
+  if (!instance) return false;
+  // No time limit: limits on steps alone end a proof, so that its result is the same in every run.
+  verifier::Proof proof(*instance, verifier::Options{});
+  const bool holds = !proof.unguarded_division() && !proof.failed_obligation() && proof.run();
+  proved_ += holds ? 1 : 0;
+  return holds;
+}
+
+bool PartPrograms::decide(ValueId value, std::size_t axis) {
+  const auto output = static_cast<int>(value.output);
+  const auto& all = axes(value);
+  if (all[axis].is_reduction()) return claim(partition::reduction_claim(arena_, value.node, output, all, axis));
+  for (const auto position : {partition::PartPosition::first, partition::PartPosition::middle, partition::PartPosition::last}) {
+    const bool has_middle = number(all[axis].blocks).value_or(0) > 2;
+    if (position == partition::PartPosition::middle && !has_middle) continue;
+    const std::vector<partition::PlacedAxis> placed = {{axis, position}};
+    if (!claim(partition::part_claim(arena_, value.node, output, all, placed))) return false;
+  }
+  return true;
+}
+
+std::optional<Box> PartPrograms::whole(ValueId value) const {
+  const auto tensor = cost::tensor_of(arena_, value, sizes_);
+  if (!tensor) return std::nullopt;
+  Box box;
+  for (const std::int64_t dim : tensor->dims) box.push_back({0, dim});
+  return box;
+}
+
+// The parts of axes at a box of a value; nullopt if one of them is no split.
+std::optional<std::vector<partition::AxisPart>> PartPrograms::parts_of(ValueId value, const Box& box,
+                                                                       const std::optional<Interval>& terms) {
+  std::vector<partition::AxisPart> parts;
+  const auto whole = this->whole(value);
+  if (arena_.node(value).kind != ir::NodeKind::operation || !whole) return parts;
+  const auto& all = axes(value);
+  for (std::size_t d = 0; d < box.size(); ++d) {
+    if (box[d] == (*whole)[d]) continue;
+    if (!obstacle(value, d).empty()) return std::nullopt;
+    const std::int64_t block = *number(all[d].block);
+    if (box[d].begin % block != 0 || box[d].end % block != 0) return std::nullopt;
+    parts.push_back({d, Poly(box[d].begin / block), Poly(box[d].size() / block), box[d].begin == 0, box[d].end == (*whole)[d].end});
+  }
+  for (std::size_t a = box.size(); terms && a < all.size(); ++a) {
+    if (all[a].kind != partition::AxisKind::sum || !obstacle(value, a).empty()) continue;
+    parts.push_back({a, Poly(terms->begin), Poly(terms->size()), terms->begin == 0, terms->end == number(all[a].blocks)});
+    break;
+  }
+  return parts;
+}
+
+std::optional<PartStep> PartPrograms::step(NodeId id, const PartProgram& program, const std::optional<Interval>& terms) {
+  const ir::Node& node = arena_.node(id);
+  PartStep step{id, std::nullopt, std::vector<Box>(node.operands.size())};
+  bool is_first = true;
+  for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
+    const auto asked = program.boxes.find({id, k});
+    if (asked == program.boxes.end()) continue;
+    const auto parts = parts_of({id, k}, asked->second, terms);
+    if (!parts) return std::nullopt;
+    std::optional<partition::PartOperation> own;
+    if (!parts->empty()) {
+      auto made = partition::part_operation(arena_, id, axes({id, k}), *parts);
+      if (!made) return std::nullopt;
+      own = *std::move(made);
+    }
+    // One operation has to compute all results that are asked for.
+    const bool same = is_first || (own.has_value() == step.part.has_value() &&
+                                   (!own || (own->ranges == step.part->ranges && own->attributes == step.part->attributes)));
+    if (!same) return std::nullopt;
+    step.part = std::move(own);
+    is_first = false;
+  }
+  for (std::size_t k = 0; k < node.operands.size(); ++k) {
+    if (arena_.is_absent(node.operands[k])) continue;
+    if (auto all = whole(node.operands[k])) step.operands[k] = *std::move(all);
+  }
+  if (!step.part) return step;
+  for (const partition::OperandRange& range : step.part->ranges) {
+    const auto start = number(range.start);
+    const auto size = number(range.size);
+    Interval& own = step.operands[static_cast<std::size_t>(range.operand)][static_cast<std::size_t>(range.dimension)];
+    if (!start || !size || *start < 0 || *size < 1 || *start + *size > own.end) return std::nullopt;
+    own = {*start, *start + *size};
+  }
+  return step;
+}
+
+std::optional<PartProgram> PartPrograms::program(std::span<const NodeId> operations, std::span<const std::pair<ValueId, Box>> results,
+                                                 const std::optional<PartTerms>& terms) {
+  PartProgram program;
+  const auto ask = [&](ValueId value, const Box& box) {
+    const auto [found, is_new] = program.boxes.emplace(value, box);
+    if (!is_new) widen(found->second, box);
+  };
+  for (const auto& [value, box] : results) ask(value, box);
+  for (std::size_t position = operations.size(); position-- > 0;) {
+    const ir::Node& node = arena_.node(operations[position]);
+    bool is_asked = false;
+    for (std::uint32_t k = 0; k < node.outputs.size(); ++k) is_asked = is_asked || program.boxes.contains({operations[position], k});
+    if (!is_asked) continue;
+    const bool is_reduced = terms && terms->position == position;
+    auto made = step(operations[position], program, is_reduced ? std::optional(terms->terms) : std::nullopt);
+    if (!made) return std::nullopt;
+    for (std::size_t k = 0; k < node.operands.size(); ++k)
+      if (!arena_.is_absent(node.operands[k])) ask(node.operands[k], made->operands[k]);
+    program.steps.push_back(*std::move(made));
+  }
+  std::ranges::reverse(program.steps);
+  return program;
+}
+
+Result<ir::Attributes> known_attributes(const ir::Symbols& symbols, const ir::Attributes& attributes, const ir::Symbols::Valuation& sizes) {
+  const auto evaluate = [&](Poly& poly) -> Result<void> {
+    const auto known = symbols.evaluate(poly, sizes);
+    if (!known) return fail(ErrorCode::unsupported, "an attribute is not known");
+    poly = *known;
+    return {};
+  };
+  ir::Attributes result;
+  for (const ir::Attribute& attribute : attributes.list()) {
+    ir::AttributeValue value = attribute.value;
+    if (auto* poly = std::get_if<Poly>(&value)) {
+      XFLOW_CHECK(evaluate(*poly));
+    } else if (auto* list = std::get_if<std::vector<Poly>>(&value)) {
+      for (Poly& own : *list) XFLOW_CHECK(evaluate(own));
+    }
+    result.set(attribute.name, std::move(value));
+  }
+  return result;
+}
+
+}  // namespace xflow::parallel

@@ -1,0 +1,83 @@
+// A part of an operator as operations on parts of its operands.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "src/ir/graph.h"
+#include "src/parallel/box.h"
+#include "src/partition/part.h"
+#include "src/partition/split_axes.h"
+#include "src/rules/instance.h"
+
+namespace xflow::parallel {
+
+// A part of one operation.
+struct PartStep {
+  ir::NodeId node{};
+  std::optional<partition::PartOperation> part;  // nothing: the whole operation
+  std::vector<Box> operands;                     // what it reads; without dimensions for what has no known size
+};
+
+// Operands before users.
+struct PartProgram {
+  std::vector<PartStep> steps;
+  std::unordered_map<ir::ValueId, Box> boxes;  // what of each value is read or computed
+};
+
+// The terms of a reduction that a part computes.
+struct PartTerms {
+  std::size_t position = 0;  // of the reduced operation
+  Interval terms;
+};
+
+// The splits of single operations that are proved, and the programs of parts.
+class PartPrograms {
+ public:
+  PartPrograms(ir::Arena& arena, const ir::Symbols::Valuation& sizes) : arena_(arena), sizes_(sizes) {}
+
+  // The axes of the operation that makes a value.
+  const std::vector<partition::SplitAxis>& axes(ir::ValueId value);
+  // Why an axis of it is no split; empty if the verifier proves the splits along it.
+  std::string obstacle(ir::ValueId value, std::size_t axis);
+  std::optional<std::int64_t> number(const ir::Poly& poly) const { return arena_.symbols().evaluate(poly, sizes_); }
+  // All of a value; nullopt if its sizes are not known.
+  std::optional<Box> whole(ir::ValueId value) const;
+
+  // The program that computes these boxes of results of the operations, which are in topological order.
+  // nullopt if there is none.
+  std::optional<PartProgram> program(std::span<const ir::NodeId> operations, std::span<const std::pair<ir::ValueId, Box>> results,
+                                     const std::optional<PartTerms>& terms);
+
+  std::size_t claims() const { return claims_; }  // that the verifier decided
+  std::size_t proved() const { return proved_; }
+
+ private:
+  bool decide(ir::ValueId value, std::size_t axis);
+  bool claim(Result<rules::RuleInstance> instance);
+  std::optional<std::vector<partition::AxisPart>> parts_of(ir::ValueId value, const Box& box, const std::optional<Interval>& terms);
+  // The step that computes the boxes of the operation's results. Nothing if there is none.
+  std::optional<PartStep> step(ir::NodeId node, const PartProgram& program, const std::optional<Interval>& terms);
+
+  ir::Arena& arena_;
+  const ir::Symbols::Valuation& sizes_;
+  std::map<std::pair<ir::NodeId, std::uint32_t>, std::vector<partition::SplitAxis>> axes_;
+  std::map<std::tuple<ir::NodeId, std::uint32_t, std::size_t>, bool> decided_;
+  std::size_t claims_ = 0;
+  std::size_t proved_ = 0;
+};
+
+// The attributes as numbers. Errors: unsupported, if one is not known.
+Result<ir::Attributes> known_attributes(const ir::Symbols& symbols, const ir::Attributes& attributes, const ir::Symbols::Valuation& sizes);
+
+}  // namespace xflow::parallel
