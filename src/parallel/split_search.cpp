@@ -16,12 +16,9 @@ class SplitSearch {
   SplitSearch(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget)
       : model_(model), cluster_(cluster), options_(options), budget_(budget), random_(options.seed) {
     members_.resize(model.kinds());
-    readers_.resize(model.operators().size());
     for (std::uint32_t op = 0; op < model.operators().size(); ++op) {
       const SplitOperator& own = model.operators()[op];
       members_[own.kind].push_back(op);
-      for (const std::uint32_t read : own.reads)
-        if (const std::uint32_t maker = model.values()[read].maker; maker != kNoOperator) readers_[maker].push_back(op);
       const auto& axes = model.kind(own).axes;
       const bool has_parts = std::ranges::any_of(axes, [](const OperatorAxis& axis) { return axis.blocks > 1; });
       if (has_parts) movable_.push_back(op);
@@ -30,10 +27,11 @@ class SplitSearch {
 
   FoundSplit run() {
     for (NamedPlan& start : start_plans(model_, cluster_.size())) {
-      const double step = *cost(start.plan, std::numeric_limits<double>::infinity());
-      found_.starts.emplace_back(start.name, step);
-      if (!found_.plan.empty() && step >= found_.step) continue;
-      found_.step = step;
+      const PlanCost own = *cost(start.plan, {std::numeric_limits<double>::infinity(), 0});
+      found_.starts.emplace_back(start.name, own.step);
+      if (!found_.plan.empty() && !(own < best_)) continue;
+      best_ = own;
+      found_.step = own.step;
       found_.plan = std::move(start.plan);
       found_.best_start = start.name;
     }
@@ -46,11 +44,25 @@ class SplitSearch {
   }
 
  private:
-  std::optional<double> cost(const SplitPlan& plan, double limit) {
+  // Less is better: first the bytes of constants that devices have no memory for, then seconds.
+  struct PlanCost {
+    double missing = 0;
+    double step = 0;
+    friend auto operator<=>(const PlanCost&, const PlanCost&) = default;
+  };
+  // The cost if it is at most `limit`.
+  std::optional<PlanCost> cost(const SplitPlan& plan, const PlanCost& limit) {
     const SplitStep step = step_of(model_, plan, cluster_, options_.kind);
-    const StepSimulator simulator(step.workload, cluster_, step.devices, limit);
+    std::vector<double> resident(cluster_.size(), 0);
+    for (std::size_t node = 0; node < step.nodes.size(); ++node) resident[step.devices[node]] += step.workload.nodes[node].bytes;
+    PlanCost found;
+    for (std::size_t k = 0; k < resident.size(); ++k) found.missing += std::max(0.0, resident[k] - cluster_.devices[k].memory);
+    if (found.missing > limit.missing) return std::nullopt;
+    const bool is_limited = found.missing == limit.missing;
+    const StepSimulator simulator(step.workload, cluster_, step.devices, is_limited ? limit.step : std::numeric_limits<double>::infinity());
     if (!simulator.is_within_limit()) return std::nullopt;
-    return simulator.step();
+    found.step = simulator.step();
+    return found;
   }
   void report() const {
     if (options_.progress) options_.progress(found_.proposals, found_.step);
@@ -61,22 +73,23 @@ class SplitSearch {
     constexpr double kHottest = 3e-3;
     constexpr double kColdest = 3e-5;
     SplitPlan now = found_.plan;
-    double step = found_.step;
+    PlanCost own = best_;
     for (std::uint64_t k = 0; k < length; ++k) {
       if (!budget_.spend()) return false;
       ++found_.proposals;
       const double temperature =
           found_.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
-      const double limit = step - temperature * std::log(random_.unit());
+      const PlanCost limit{own.missing, own.step - temperature * std::log(random_.unit())};
       SplitPlan proposal = now;
       if (!propose(proposal) || proposal == now) continue;
       const auto next = cost(proposal, limit);
       if (!next) continue;
       ++found_.accepted;
       now = std::move(proposal);
-      step = *next;
-      if (step < found_.step) {
-        found_.step = step;
+      own = *next;
+      if (own < best_) {
+        best_ = own;
+        found_.step = own.step;
         found_.plan = now;
         report();
       }
@@ -172,8 +185,8 @@ class SplitSearch {
   SearchBudget& budget_;
   RandomNumbers random_;
   std::vector<std::vector<std::uint32_t>> members_;  // operators, by kind
-  std::vector<std::vector<std::uint32_t>> readers_;
-  std::vector<std::uint32_t> movable_;  // operators with parts
+  std::vector<std::uint32_t> movable_;               // operators with parts
+  PlanCost best_;
   FoundSplit found_;
 };
 

@@ -34,8 +34,8 @@ struct FoundSplit {
 };
 
 // The best plan that is found within the budget, of which a proposal is a step. It is never worse than the
-// start plans. Deterministic for a number of steps. A chain starts at the best plan, at a temperature of
-// 0.3 % of its step, and ends at 0.003 %; each is twice as long as the one before.
+// start plans. A plan whose constants fit into the devices is better than one whose do not. Deterministic for a number of steps. A chain
+// starts at the best plan, at a temperature of 0.3 % of its step, and ends at 0.003 %; each is twice as long as the one before.
 FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget);
 
 }  // namespace xflow::parallel

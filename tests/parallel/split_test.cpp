@@ -48,9 +48,7 @@ struct TestGraph {
   std::vector<std::vector<ValueId>> joined;  // operations of one operator
   std::uint32_t serial = 0;
 
-  ValueId input(const std::vector<std::int64_t>& dims) {
-    return arena.input({ir::DataType::float32, true, ir::polys(dims)}, serial++);
-  }
+  ValueId input(const std::vector<std::int64_t>& dims) { return arena.input({ir::DataType::float32, true, ir::polys(dims)}, serial++); }
   ValueId weights(const std::vector<std::int64_t>& dims) {
     std::int64_t count = 1;
     for (const std::int64_t dim : dims) count *= dim;
@@ -110,8 +108,9 @@ TestSplit split_of(std::unique_ptr<TestGraph> graph, DeviceCluster cluster) {
     }
     if (!is_joined) sources.push_back({std::string(ops::get(node.op).signature.name), "a node", {id}});
   }
-  auto model = SplitModel::of(made.graph->arena, made.graph->graph, std::move(sources), [](ir::SymbolId) { return std::nullopt; },
-                              std::vector<cost::KernelCosts*>(made.cluster.size(), made.costs->costs.get()));
+  auto model = SplitModel::of(
+      made.graph->arena, made.graph->graph, std::move(sources), [](ir::SymbolId) { return std::nullopt; },
+      std::vector<cost::KernelCosts*>(made.cluster.size(), made.costs->costs.get()));
   EXPECT_TRUE(model) << (model ? "" : model.error().text());
   if (model) made.model = *std::move(model);
   return made;
@@ -124,7 +123,8 @@ std::unique_ptr<TestGraph> convolutions() {
   const ValueId a = g->apply("relu", {g->apply("conv", {x, g->weights({8, 4, 3, 3})}, padded)});
   ir::Attributes grouped{{"pads", list({2, 2, 2, 2})}, {"dilations", list({2, 2})}, {"groups", ir::Poly(4)}};
   const ValueId b = g->apply("conv", {a, g->weights({8, 2, 3, 3})}, grouped);
-  const ValueId c = g->apply("max_pool", {g->apply("add", {a, b})}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}});
+  const ValueId c =
+      g->apply("max_pool", {g->apply("add", {a, b})}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}});
   const ValueId d = g->apply("average_pool", {c}, {{"kernel", list({3, 3})}, {"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}});
   const ValueId e = g->apply("concat", {c, d}, {{"axis", ir::Poly(1)}});
   const ValueId f = g->apply("reshape", {e}, {{"shape", list({4, 16 * 36})}});
@@ -313,7 +313,8 @@ TEST(SplitStep, OfTrainingAddsGradientsOfSharedWeights) {
     double bytes = 0;
     for (const WorkloadTensor& tensor : step.workload.tensors)
       for (const std::uint32_t reader : tensor.readers)
-        if (step.nodes[reader].kind == SplitNodeKind::reduce_gradient && step.devices[reader] != step.devices[tensor.source]) bytes += tensor.bytes;
+        if (step.nodes[reader].kind == SplitNodeKind::reduce_gradient && step.devices[reader] != step.devices[tensor.source])
+          bytes += tensor.bytes;
     return bytes;
   };
   // A ring of two sends the bytes of the weights from each device.
@@ -359,7 +360,8 @@ TEST(SplitPlan, RefusesWhatDoesNotExist) {
   EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 3, 5, 1}}}, 8)) << "its axis";
   EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 1, 5, 1}}}, 8)) << "more parts than rows";
   EXPECT_FALSE(is_possible(*split.model, softmax, {6, {{SplitTarget::output, 1, 4, 1}}}, 8)) << "devices that do not exist";
-  EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 1, 2, 1}, {SplitTarget::output, 2, 2, 1}}}, 8)) << "one device twice";
+  EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 1, 2, 1}, {SplitTarget::output, 2, 2, 1}}}, 8))
+      << "one device twice";
   EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::reduction, 0, 2, 1}}}, 8)) << "no sum";
 }
 
@@ -385,6 +387,20 @@ TEST(SplitSearch, IsDeterministicAndNeverWorseThanItsStarts) {
     // More proposals go on where fewer end.
     EXPECT_LE(search_with(split, 800, 3, kind).step, first.step);
   }
+}
+
+// 120,000 bytes of weights on devices of 80,000: one device cannot hold them, nor copies of all.
+TEST(SplitSearch, PrefersPlansThatFitTheMemory) {
+  DeviceCluster cluster = cluster_of(2);
+  for (ClusterDevice& device : cluster.devices) device.memory = 80e3;
+  cluster.inside = {1, 1e3};  // a transfer takes longer than the whole step
+  TestSplit split = split_of(two_products(), std::move(cluster));
+  const FoundSplit found = search_with(split, 300, 1);
+  const SplitStep step = step_of(*split.model, found.plan, split.cluster, StepKind::inference);
+  std::vector<double> resident(2, 0);
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) resident[step.devices[node]] += step.workload.nodes[node].bytes;
+  EXPECT_LE(resident[0], 80e3);
+  EXPECT_LE(resident[1], 80e3);
 }
 
 // Over links that cost nothing, four devices take a quarter of the time of one.
