@@ -100,10 +100,10 @@ void add_parallelize(CLI::App& sub, Command& command) {
   group(sub, "Search", {"--objective", "--budget", "--steps", "--seed"});
   group(sub, "Output", {"--out", "--timeline", "--trace"});
   sub.footer(
-      "Each node of the model is split along dimensions of its result, along the sum of a product, or not at\n"
-      "all; only splits that are proved are used. The plan is at least as good as running on one device, data\n"
-      "parallel, and the experts' plans, by the simulated step. The exit code is 1 if a device does not have\n"
-      "the memory that the step needs.\n\n" +
+      "Each node of the model is split along dimensions of its result, along the sum of a product, or not\n"
+      "at all; only splits that are proved are used. By the simulated step, the plan is at least as good as\n"
+      "one device, data parallel, and the experts' plans. The exit code is 1 if a device does not have the\n"
+      "memory that the step needs.\n\n" +
       examples({"xflow parallelize model.onnx --cluster dgx-h100 --budget 60s --out plan.json --timeline plan.svg",
                 "xflow parallelize model.onnx --cluster slow-16 --objective training-step --shape x:64,3,224,224"}));
   sub.callback([a, &command] { command.run = [a] { return run_parallelize(*a); }; });

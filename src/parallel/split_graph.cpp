@@ -56,23 +56,23 @@ class GraphOfPlan {
 
   // A box of a value from the boxes that there are, which divide each dimension alike.
   Result<ValueId> assemble(const std::vector<HeldValue>& held, const Box& wanted) {
-    std::vector<HeldValue> pieces;
+    std::vector<HeldValue> found;
     for (const HeldValue& own : held) {
       if (const auto common = intersection(own.box, wanted)) {
-        const bool is_known = std::ranges::any_of(pieces, [&](const HeldValue& other) { return other.box == *common; });
+        const bool is_known = std::ranges::any_of(found, [&](const HeldValue& other) { return other.box == *common; });
         if (is_known) continue;
         XFLOW_TRY(const ValueId part, slice(own.value, own.box, *common));
-        pieces.push_back({*common, part});
+        found.push_back({*common, part});
       }
     }
     for (std::size_t d = wanted.size(); d-- > 0;) {
       std::map<Box, std::vector<HeldValue>> rows;  // by their other dimensions
-      for (const HeldValue& own : pieces) {
+      for (const HeldValue& own : found) {
         Box key = own.box;
         key[d] = {};
         rows[key].push_back(own);
       }
-      pieces.clear();
+      found.clear();
       for (auto& [key, row] : rows) {
         std::ranges::sort(row, {}, [&](const HeldValue& own) { return own.box[d].begin; });
         Box box = row.front().box;
@@ -84,11 +84,11 @@ class GraphOfPlan {
           const ir::Attributes axis{{"axis", ir::Poly(static_cast<std::int64_t>(d))}};
           XFLOW_TRY(joined, ops::apply(arena_, "concat", std::move(operands), axis));
         }
-        pieces.push_back({std::move(box), joined});
+        found.push_back({std::move(box), joined});
       }
     }
-    if (pieces.size() != 1 || pieces.front().box != wanted) return fail(ErrorCode::internal, "parts do not cover what is read");
-    return pieces.front().value;
+    if (found.size() != 1 || found.front().box != wanted) return fail(ErrorCode::internal, "parts do not cover what is read");
+    return found.front().value;
   }
 
   // An operand of a step: made by the part, or from outside.

@@ -1,5 +1,6 @@
 // The search of a plan that splits operators over devices: Markov chain Monte Carlo over the plans of
-// operators (Jia, Zaharia and Aiken, Beyond Data and Model Parallelism for Deep Neural Networks, MLSys 2019).
+// operators (Jia, Zaharia and Aiken, Beyond Data and Model Parallelism for Deep Neural Networks, MLSys
+// 2019).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,9 @@ struct FoundSplit {
 };
 
 // The best plan that is found within the budget, of which a proposal is a step. It is never worse than the
-// start plans. A plan whose constants fit into the devices is better than one whose do not. Deterministic for a number of steps. A chain
-// starts at the best plan, at a temperature of 0.3 % of its step, and ends at 0.003 %; each is twice as long as the one before.
+// start plans. A plan whose constants fit into the devices is better than one whose do not. Deterministic
+// for a number of steps. A chain starts at the best plan, at a temperature of 0.3 % of its step, and ends at
+// 0.003 %; each is twice as long as the one before.
 FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget);
 
 }  // namespace xflow::parallel

@@ -31,8 +31,8 @@ OperatorPlan made_possible(SplitModel& model, std::uint32_t op, OperatorPlan pla
   return plan;
 }
 
-// The dimension of the result that follows weights, and no operand that an operator makes; kNoOperator if there is
-// none.
+// The dimension of the result that follows weights, and no operand that an operator makes; kNoOperator if
+// there is none.
 std::uint32_t parameter_axis(const SplitModel& model, const SplitOperator& op) {
   const OperatorKind& kind = model.kind(op);
   for (std::uint32_t d = static_cast<std::uint32_t>(kind.axes.size()); d-- > 0;) {

@@ -1,0 +1,112 @@
+"""`xflow parallelize`: plans, their schema, pictures, and messages."""
+
+import json
+import pathlib
+import xml.etree.ElementTree as xml
+
+import numpy
+import program
+from json_schema import faults
+from onnx import helper, numpy_helper
+from program import ProgramTest, float_info, model_of
+
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCS / "parallelize-result.schema.json").read_text())
+
+
+def device(name, memory=1e9):
+    # Kernels take the time of their arithmetic.
+    return {"name": name, "kind": "test", "host": 0, "memory": memory, "roofline": {"launch": 0, "operations": 1e9, "bandwidth": 1e30}}
+
+
+def cluster(count, memory=1e9, latency=0.0):
+    return json.dumps({"name": "test", "devices": [device(f"d{k}", memory) for k in range(count)],
+                       "inside": {"latency": latency, "bandwidth": 1e30}})
+
+
+def weights(name, rows, columns):
+    return numpy_helper.from_array(numpy.ones((rows, columns), numpy.float32), name)
+
+
+def two_products(rows=8):
+    nodes = [helper.make_node("MatMul", ["x", "a"], ["p"], name="first"),
+             helper.make_node("Relu", ["p"], ["q"]),
+             helper.make_node("MatMul", ["q", "b"], ["y"], name="second")]
+    return model_of(nodes, [float_info("x", [rows, 100])], [float_info("y", [rows, 50])], [weights("a", 100, 200), weights("b", 200, 50)])
+
+
+class ParallelizeTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.write("model.onnx", two_products())
+        self.write("four.json", cluster(4))
+
+    def parallelize(self, *arguments, model="model.onnx", of="four.json", status=0):
+        """The text and the JSON of a run, which must follow its schema."""
+        run = self.run_program("parallelize", model, "--cluster", of, "--steps", "300", "--out", "plan.json", *arguments)
+        self.assertEqual((status, ""), (run.returncode, run.stderr))
+        plan = json.loads((self.folder / "plan.json").read_text())
+        self.assertEqual([], faults(plan, SCHEMA))
+        return run.stdout, plan
+
+    def test_four_devices_take_a_quarter_where_transfers_are_free(self):
+        text, plan = self.parallelize()
+        single = 8 * (2 * 100 * 200 + 200 + 2 * 200 * 50) / 1e9
+        self.assertAlmostEqual(single, plan["starts"][0]["step_seconds"])
+        self.assertAlmostEqual(single / 4, plan["step_seconds"])
+        self.assertEqual(["single", "data parallel", "data 2 x tensor 2", "data 1 x tensor 4", "one weird trick"],
+                         [start["name"] for start in plan["starts"]])
+        self.assertEqual(["first", 1, "second"], [node["node"] for node in plan["nodes"]])
+        self.assertEqual(plan["claims"]["decided"], plan["claims"]["proved"])
+        self.assertEqual("steps", plan["search"]["stop"])
+        self.assertTrue(text.startswith("cluster     test, 4 devices\nobjective   latency\nstep        0.1204 ms, found from the plan 'data parallel'\n"), text)
+        self.assertIn("claims on splits are proved; splits of the others are not used", text)
+
+    def test_slow_links_are_not_used(self):
+        """Copies of the first product feed the columns of the second one. Only these can be divided without a transfer."""
+        self.write("one.onnx", two_products(rows=1))
+        self.write("slow.json", cluster(4, latency=1.0))
+        _, plan = self.parallelize(model="one.onnx", of="slow.json")
+        self.assertEqual([], plan["links"])
+        self.assertAlmostEqual((2 * 100 * 200 + 200 + 2 * 200 * 50 / 4) / 1e9, plan["step_seconds"], places=6)
+
+    def test_the_same_seed_gives_the_same_plan(self):
+        _, first = self.parallelize("--seed", "5", "--objective", "training-step")
+        _, second = self.parallelize("--seed", "5", "--objective", "training-step")
+        self.assertEqual(first, second)
+        self.assertEqual("training-step", first["objective"])
+
+    def test_a_cluster_without_the_memory_is_refused_with_the_bytes(self):
+        self.write("small.json", cluster(2, memory=50e3))
+        text, plan = self.parallelize(of="small.json", status=1)
+        self.assertFalse(plan["fits_memory"])
+        self.assertRegex(text, r"device 'd[01]' lacks [0-9]+ bytes: it has 50000 and needs [0-9]+, [0-9]+ of them for constants")
+
+    def test_one_device_has_nothing_to_search(self):
+        self.write("one.json", cluster(1))
+        text, plan = self.parallelize(of="one.json")
+        self.assertEqual(("finished", 0), (plan["search"]["stop"], plan["search"]["proposals"]))
+        self.assertIn("cluster     test, 1 device\n", text)
+
+    def test_pictures(self):
+        self.parallelize("--timeline", "step.svg", "--trace", "trace.json")
+        self.assertTrue(xml.parse(self.folder / "step.svg").getroot().tag.endswith("svg"))
+        names = {event["name"] for event in json.loads((self.folder / "trace.json").read_text())["traceEvents"]}
+        self.assertTrue({"first", "Relu 1", "second"} <= names, names)
+
+    def test_messages(self):
+        for status, arguments, message in [
+            (2, ["--cluster", "none"], "xflow: none: neither a file nor a cluster that is built in (dgx-h100, flexflow-k80, slow-16)\n"),
+            (64, ["--cluster", "four.json", "--budget", "soon"], "xflow: budget 'soon' is not of the form 300s, 500ms or 5m\n"),
+            (64, ["--cluster", "four.json", "--out", "model.onnx"], "xflow: model.onnx: the result would overwrite a file that is read\n"),
+            (64, ["--cluster", "four.json", "--out", "a.json", "--trace", "a.json"], "xflow: a.json: two results have the same file\n"),
+            (64, ["--cluster", "four.json", "--shape", "z:1"], "xflow: no input 'z'; the inputs are 'x'\n"),
+        ]:
+            with self.subTest(arguments):
+                run = self.run_program("parallelize", "model.onnx", *arguments)
+                self.assertEqual(status, run.returncode)
+                self.assertEqual(message.replace("\n", " (see 'xflow parallelize --help')\n") if status == 64 else message, run.stderr)
+
+
+if __name__ == "__main__":
+    program.main()
