@@ -29,8 +29,10 @@ Value attention(Model& model, const Value& x, std::int64_t heads, const std::str
 Model bert(const Scale& scale) {
   Model model("bert");
   const std::int64_t hidden = scale.channels(1024);
-  Value x = model.input("input", {1, scale.size(64), hidden});
-  for (int layer = 0; layer < 8; ++layer) {
+  Value x = model.input("input", {scale.batch, scale.size(64), hidden});
+  constexpr std::int64_t kLayers = 8;
+  const std::int64_t layers = scale.layers > 0 ? scale.layers : kLayers;
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
     const std::string place = "encoder.layer." + std::to_string(layer);
     const Value attended = add(model, attention(model, x, scale.parts(16), place), x, place + ".attention.output");
     x = layer_norm(model, attended, place + ".attention.output.LayerNorm");

@@ -15,6 +15,8 @@ namespace xflow::bench {
 // How much smaller than published a model is built: channels, hidden sizes, images and sequences are divided, depths stay.
 struct Scale {
   std::int64_t divisor = 1;
+  std::int64_t batch = 1;   // samples
+  std::int64_t layers = 0;  // of bert; 0: as published
 
   // At least 8, and a multiple of 8 where it is divided.
   std::int64_t channels(std::int64_t full) const;

@@ -6,6 +6,7 @@ namespace xflow::bench {
 
 std::span<const Family> families() {
   static constexpr std::array kFamilies{
+      Family{"alexnet", "AlexNet on one device: 224 x 224, 5 convolutions, 3 products", alexnet},
       Family{"bert", "BERT: 8 layers, sequence 64, hidden 1024, 16 heads, no softmax", bert},
       Family{"inception_v3", "Inception-v3: 299 x 299, no auxiliary classifier", inception_v3},
       Family{"llama_lora", "a LLaMA 3 8B block: sequence 128, grouped-query attention, LoRA of rank 16 on its projections", llama_lora},

@@ -17,6 +17,7 @@ struct Family {
 // All, by name.
 std::span<const Family> families();
 
+Model alexnet(const Scale& scale);
 Model bert(const Scale& scale);
 Model inception_v3(const Scale& scale);
 Model llama_lora(const Scale& scale);

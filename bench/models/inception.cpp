@@ -89,7 +89,7 @@ Model inception_v3(const Scale& scale) {
   Model model("inception_v3");
   Inception net(model, scale);
   const std::int64_t image = std::max<std::int64_t>(75, scale.size(299));  // of 75 pixels one is left
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   x = net.conv(x, "Conv2d_1a_3x3", 32, {3, 3}, 2);
   x = net.conv(x, "Conv2d_2a_3x3", 32, {3, 3});
   x = net.pool(net.conv(x, "Conv2d_2b_3x3", 64, {3, 3}, 1, {1, 1}), "maxpool1");

@@ -103,7 +103,7 @@ Value feed_forward(Model& model, const Value& x, const Sizes& sizes, std::int64_
 Model llama_lora(const Scale& scale) {
   Model model("llama_lora");
   const Sizes sizes{scale.size(128), scale.channels(4096), 2 * scale.parts(16), scale.parts(8), scale.channels(16)};
-  Value x = model.input("hidden_states", {1, sizes.sequence, sizes.hidden});
+  Value x = model.input("hidden_states", {scale.batch, sizes.sequence, sizes.hidden});
   x = add(model, x, attention(model, rms_norm(model, x, "input_layernorm"), sizes), "attended");
   x = add(model, x, feed_forward(model, rms_norm(model, x, "post_attention_layernorm"), sizes, scale.channels(14336)), "fed");
   model.output(x);

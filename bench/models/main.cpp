@@ -40,6 +40,8 @@ int main(int argc, char** argv) {
   app.add_option("--scale", scale.divisor, "divides channels, hidden sizes, images and sequences; depths stay")
       ->capture_default_str()
       ->check(CLI::Range(1, 64));
+  app.add_option("--batch", scale.batch, "samples of the inputs")->capture_default_str()->check(CLI::Range(1, 4096));
+  app.add_option("--layers", scale.layers, "layers of bert; 0: 8")->capture_default_str()->check(CLI::Range(0, 512));
   CLI11_PARSE(app, argc, argv);
   if (list) {
     for (const Family& family : xflow::bench::families()) std::printf("%-19s %s\n", family.name.data(), family.summary.data());

@@ -78,7 +78,7 @@ Value inverted_residual(Model& model, const Value& x, const std::string& place, 
 Model mobilenet(std::string name, const Scale& scale, std::span<const Row> rows, int last, int hidden) {
   Model model(std::move(name));
   const std::int64_t image = scale.size(224, 32);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   x = conv_norm(model, x, "features.0", {.channels = scale.channels(16), .kernel = {3, 3}, .stride = 2, .padding = {1, 1}});
   x = activated(model, x, "features.0", true);
   int number = 1;

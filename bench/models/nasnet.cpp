@@ -103,7 +103,7 @@ Model nasnet_a(const Scale& scale) {
   Model model("nasnet_a");
   const std::int64_t filters = scale.divisor == 1 ? 44 : 4 * ((44 / scale.divisor + 7) / 4);
   const std::int64_t image = scale.size(224, 32);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   x = normalized(model, conv(model, x, "conv0.conv", {.channels = scale.channels(32), .kernel = {3, 3}, .stride = 2}), "conv0.bn");
 
   // The first stem cell has one operand, which is not squeezed where it stands for the cell before.

@@ -35,8 +35,8 @@ Model nasrnn(const Scale& scale) {
   Model model("nasrnn");
   const std::int64_t hidden = scale.channels(512);
   std::vector<Value> steps;
-  for (int step = 0; step < 5; ++step) steps.push_back(model.input("x" + std::to_string(step), {1, hidden}));
-  Value state = model.input("state", {1, hidden});
+  for (int step = 0; step < 5; ++step) steps.push_back(model.input("x" + std::to_string(step), {scale.batch, hidden}));
+  Value state = model.input("state", {scale.batch, hidden});
   for (std::size_t step = 0; step < steps.size(); ++step) state = cell(model, steps[step], state, "step" + std::to_string(step));
   model.output(state);
   return model;

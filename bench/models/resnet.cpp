@@ -33,7 +33,7 @@ Value bottleneck(Model& model, const Value& x, const std::string& place, const W
 Model residual(std::string name, const Scale& scale, std::int64_t groups, std::int64_t group_width) {
   Model model(std::move(name));
   const std::int64_t image = scale.size(224, 32);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   x = conv(model, x, "conv1", {.channels = scale.channels(64), .kernel = {7, 7}, .stride = 2, .padding = {3, 3}});
   x = relu(model, batch_norm(model, x, "bn1"), "");
   x = max_pool(model, x, "maxpool", {.kernel = 3, .stride = 2, .padding = 1});

@@ -20,7 +20,7 @@ Value fire(Model& model, const Value& x, const std::string& place, std::int64_t 
 Model squeezenet(const Scale& scale) {
   Model model("squeezenet");
   const std::int64_t image = scale.size(224, 32);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   x = conv(model, x, "features.0", {.channels = scale.channels(64), .kernel = {3, 3}, .stride = 2, .bias = true});
   x = relu(model, x, "features.0");
   constexpr std::array<std::array<int, 2>, 8> kFires{

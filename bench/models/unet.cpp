@@ -20,7 +20,7 @@ Value twice(Model& model, Value x, const std::string& place, std::int64_t channe
 Model unet(const Scale& scale) {
   Model model("unet");
   const std::int64_t image = scale.size(512, 16);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   std::vector<Value> skipped;
   for (int level = 0; level < 4; ++level) {
     skipped.push_back(twice(model, x, "down" + std::to_string(level), scale.channels(64 << level)));

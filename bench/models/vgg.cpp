@@ -8,7 +8,7 @@ namespace xflow::bench {
 Model vgg19(const Scale& scale) {
   Model model("vgg19");
   const std::int64_t image = scale.size(224, 32);
-  Value x = model.input("input", {1, 3, image, image});
+  Value x = model.input("input", {scale.batch, 3, image, image});
   constexpr std::array<std::pair<int, int>, 5> kStages{{{2, 64}, {2, 128}, {4, 256}, {4, 512}, {4, 512}}};  // convolutions, channels
   int number = 0;
   for (const auto& [convolutions, channels] : kStages) {

@@ -18,7 +18,7 @@ Value part(Model& model, const Value& x, std::int64_t index, const std::string& 
 Value attention(Model& model, const Value& x, std::int64_t heads) {
   const std::int64_t hidden = x.dims[2];
   const std::int64_t head = hidden / heads;
-  const Value joint = reshape(model, linear(model, x, "attn.qkv", 3 * hidden), {1, x.dims[1], 3, heads, head}, "attn.qkv");
+  const Value joint = reshape(model, linear(model, x, "attn.qkv", 3 * hidden), {x.dims[0], x.dims[1], 3, heads, head}, "attn.qkv");
   const Value split = transpose(model, joint, {2, 0, 3, 1, 4}, "attn.qkv");
   const auto factor = static_cast<float>(1 / std::sqrt(static_cast<double>(head)));
   const Value query = times(model, part(model, split, 0, "attn"), factor, "attn");
@@ -33,7 +33,7 @@ Value attention(Model& model, const Value& x, std::int64_t heads) {
 Model vit(const Scale& scale) {
   Model model("vit");
   const std::int64_t hidden = scale.channels(768);
-  Value x = model.input("tokens", {1, scale.size(197), hidden});
+  Value x = model.input("tokens", {scale.batch, scale.size(197), hidden});
   x = add(model, x, attention(model, layer_norm(model, x, "norm1"), scale.parts(12)), "attended");
   model.output(feed_forward(model, x, {"norm2", "mlp.fc1", "mlp.act", "mlp.fc2"}));
   return model;

@@ -25,7 +25,7 @@ Value attention(Model& model, const Value& x, std::int64_t heads) {
 Model whisper(const Scale& scale) {
   Model model("whisper");
   const std::int64_t hidden = scale.channels(512);
-  Value x = model.input("hidden_states", {1, scale.size(1500), hidden});
+  Value x = model.input("hidden_states", {scale.batch, scale.size(1500), hidden});
   x = add(model, x, attention(model, layer_norm(model, x, "self_attn_layer_norm"), scale.parts(8)), "attended");
   model.output(feed_forward(model, x, {"final_layer_norm", "fc1", "activation_fn", "fc2"}));
   return model;

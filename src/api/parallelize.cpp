@@ -83,6 +83,7 @@ ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, 
 // The operators of a model, by task.
 std::vector<parallel::OperatorSource> sources_of(const onnx_io::Document& document, const parallel::ModelTasks& tasks) {
   std::vector<parallel::OperatorSource> sources;
+  sources.reserve(tasks.nodes.size());
   for (const onnx_io::NodeId id : tasks.nodes) sources.push_back({std::string(document.node(id).op_type), describe(document, id), {}});
   for (const ir::NodeId id : tasks.order)
     if (const auto task = tasks.task_of.find(id); task != tasks.task_of.end()) sources[task->second].operations.push_back(id);

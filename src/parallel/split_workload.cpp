@@ -139,6 +139,7 @@ class StepBuilder {
       for (std::size_t k = 0; k < ring.size(); ++k) ends.emplace(ring[k], made[k]);
     }
     std::vector<std::uint32_t> result;
+    result.reserve(members.size());
     for (const std::uint32_t part : members) result.push_back(ends.at(part));
     return result;
   }

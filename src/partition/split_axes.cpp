@@ -273,6 +273,7 @@ class AxesOfOutput {
     }
     const Expr expr = semantics(index_);
     std::vector<SplitAxis> axes;
+    axes.reserve(shape.size());
     for (std::size_t d = 0; d < shape.size(); ++d) axes.push_back(along_output(expr, d, ranges));
     // A sum of sums, or a maximum of maxima.
     const ops::ExprNode* nested = expr.get();
