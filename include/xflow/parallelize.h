@@ -54,6 +54,7 @@ constexpr const char* to_string(ParallelStop stop) {
 struct ParallelizeOptions {
   // A cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json).
   std::string cluster;
+  std::optional<std::uint32_t> devices;                      // only so many of its devices, the first ones
   ParallelObjective objective = ParallelObjective::latency;  // what is made small
   // Time limit. It stops the sequence of proposals that the seed determines.
   Seconds budget{10};

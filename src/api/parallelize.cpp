@@ -139,7 +139,13 @@ ParallelStop stop_of(const parallel::SearchBudget& budget) {
 }
 
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& options) {
-  XFLOW_TRY(const DeviceCluster cluster, api::find_cluster(options.cluster));
+  XFLOW_TRY(DeviceCluster cluster, api::find_cluster(options.cluster));
+  if (options.devices) {
+    if (*options.devices < 1 || *options.devices > cluster.size())
+      return fail(ErrorCode::invalid_argument, fmt::format("{} devices of a cluster of {}", *options.devices, cluster.size()));
+    cluster.devices.resize(*options.devices);
+    cluster.hosts = cluster.devices.back().host + 1;
+  }
   XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
   OptimizeOptions sized;
   sized.input.shapes = options.shapes;

@@ -83,6 +83,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
+  sub.add_option("--devices", a->options.devices, "use only so many devices of the cluster, the first ones");
   sub.add_option("--objective", a->objective, "latency (of an inference step) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "training-step"}));
@@ -96,7 +97,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
   sub.add_option("--trace", a->trace, "write the step as a Chrome trace, which Perfetto opens, to this file");
   group(sub, "Input", {"--shape", "--allow-external"});
-  group(sub, "Devices", {"--cluster", "--costs"});
+  group(sub, "Devices", {"--cluster", "--devices", "--costs"});
   group(sub, "Search", {"--objective", "--budget", "--steps", "--seed"});
   group(sub, "Output", {"--out", "--timeline", "--trace"});
   sub.footer(

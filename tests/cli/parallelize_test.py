@@ -83,6 +83,10 @@ class ParallelizeTest(ProgramTest):
         self.assertFalse(plan["fits_memory"])
         self.assertRegex(text, r"device 'd[01]' lacks [0-9]+ bytes: it has 50000 and needs [0-9]+, [0-9]+ of them for constants")
 
+    def test_the_first_devices_of_a_cluster(self):
+        _, plan = self.parallelize("--devices", "2")
+        self.assertEqual(["d0", "d1"], [one["name"] for one in plan["devices"]])
+
     def test_one_device_has_nothing_to_search(self):
         self.write("one.json", cluster(1))
         text, plan = self.parallelize(of="one.json")
@@ -98,6 +102,7 @@ class ParallelizeTest(ProgramTest):
     def test_messages(self):
         for status, arguments, message in [
             (2, ["--cluster", "none"], "xflow: none: neither a file nor a cluster that is built in (dgx-h100, flexflow-k80, slow-16)\n"),
+            (64, ["--cluster", "four.json", "--devices", "5"], "xflow: 5 devices of a cluster of 4\n"),
             (64, ["--cluster", "four.json", "--budget", "soon"], "xflow: budget 'soon' is not of the form 300s, 500ms or 5m\n"),
             (64, ["--cluster", "four.json", "--out", "model.onnx"], "xflow: model.onnx: the result would overwrite a file that is read\n"),
             (64, ["--cluster", "four.json", "--out", "a.json", "--trace", "a.json"], "xflow: a.json: two results have the same file\n"),
