@@ -1,5 +1,6 @@
 // Any bytes are a document or a clean error. A document that nobody edits is written as the same bytes, with the same lists of nodes it is
 // read again, and what its nodes hold is decoded or a clean error.
+#include "src/onnx/document/device_annotations.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/document/document_writer.h"
 #include "tests/fuzz/fuzz.h"
@@ -38,6 +39,20 @@ void decode(const onnx_io::Document& document) {
     }
 }
 
+// Annotations that are written can be read, and their configurations are those that were written.
+void annotate(const onnx_io::Document& document) {
+  const auto annotations = read_device_annotations(document);
+  decode(annotations);
+  if (!annotations) return;
+  const auto bytes = with_device_annotations(document, *annotations);
+  decode(bytes);
+  if (!bytes) return;
+  const auto annotated = onnx_io::Document::parse(*bytes);
+  expect(annotated.has_value(), "a document with annotations is read again");
+  const auto read = read_device_annotations(*annotated);
+  expect(read.has_value() && read->configurations == annotations->configurations, "written configurations are read");
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -50,6 +65,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto same = write_bytes(*document, {});
   expect(same.has_value() && *same == bytes, "a document that nobody edits is written as the same bytes");
   decode(*document);
+  annotate(*document);
 
   onnx_io::GraphEdit keep;
   keep.nodes.emplace();

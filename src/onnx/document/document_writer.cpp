@@ -4,6 +4,7 @@
 #include <array>
 #include <deque>
 #include <functional>
+#include <set>
 
 #include "src/onnx/document/output_bytes.h"
 #include "src/onnx/document/wire.h"
@@ -59,7 +60,10 @@ struct ListCursor {
 // The output as a tree of messages, built from the innermost graphs outwards and flattened at the end.
 class WritePlan {
  public:
-  WritePlan(const Document& document, std::span<const GraphEdit> edits) : document_(document), edits_(edits) {}
+  WritePlan(const Document& document, std::span<const GraphEdit> edits, const FieldEdits& fields)
+      : document_(document), edits_(edits), fields_(fields) {
+    for (const std::string_view field : fields.dropped) dropped_.insert(field.data());
+  }
 
   Result<void> build();
   OutputBytes output() &&;
@@ -83,10 +87,14 @@ class WritePlan {
   std::int64_t add_message(Message message);
   void append_new(Message& out, std::uint32_t field, const Entry& entry);
   bool changed(const Node& node) const;
+  bool drops(const WireField& field) const { return dropped_.contains(field.whole.data()); }
+  bool drops_inside(std::string_view message) const;
 
   const Document& document_;
   std::span<const GraphEdit> edits_;
-  std::vector<const GraphEdit*> edit_of_;  // by graph
+  const FieldEdits& fields_;
+  std::set<const char*, std::less<>> dropped_;  // where the dropped fields begin
+  std::vector<const GraphEdit*> edit_of_;       // by graph
   // By graph: the new payload of each of its pieces; empty if the graph is unchanged.
   std::vector<std::vector<std::int64_t>> piece_messages_;
   std::vector<Message> messages_;
@@ -129,7 +137,13 @@ void WritePlan::append_new(Message& out, std::uint32_t field, const Entry& entry
   append(out, entry.tail);
 }
 
+bool WritePlan::drops_inside(std::string_view message) const {
+  const auto first = dropped_.lower_bound(message.data());
+  return first != dropped_.end() && std::less<>()(*first, message.data() + message.size());
+}
+
 bool WritePlan::changed(const Node& node) const {
+  if (fields_.nodes.contains(node.id) || drops_inside(node.payload)) return true;
   for (const Attribute& attribute : node.attributes) {
     for (const GraphId body : attribute.graphs) {
       if (!piece_messages_[index(body)].empty()) return true;
@@ -138,19 +152,21 @@ bool WritePlan::changed(const Node& node) const {
   return false;
 }
 
-// Writes a kept node: unchanged, or with new bodies in its attributes.
+// Writes a kept node: unchanged, or with new bodies in its attributes and edited fields.
 void WritePlan::node(Message& out, const Node& node) {
   if (!changed(node)) return append(out, node.field);
   Message message;
   std::size_t attribute = 0;
   WireReader reader(node.payload);
   for (WireField field; reader.next(field);) {
+    if (drops(field)) continue;
     if (field.is_bytes(5)) {
       append_message(message, field.number, add_message(this->attribute(node.attributes[attribute++])));
     } else {
       append(message, field.whole);
     }
   }
+  if (const auto added = fields_.nodes.find(node.id); added != fields_.nodes.end()) append(message, added->second);
   append_message(out, document_.graph(node.graph).kind == GraphKind::function ? 7 : 1, add_message(std::move(message)));
 }
 
@@ -275,7 +291,9 @@ void WritePlan::reach(Message& out, const Graph& graph, std::size_t kind, ListCu
 void WritePlan::graph(const Graph& graph) {
   const auto nodes = document_.nodes(graph.id);
   const bool has_changed_node = std::any_of(nodes.begin(), nodes.end(), [&](const Node& node) { return changed(node); });
-  if (edit_of_[index(graph.id)] == nullptr && !has_changed_node) return;
+  if (edit_of_[index(graph.id)] == nullptr && !has_changed_node &&
+      std::ranges::none_of(graph.pieces, [&](std::string_view piece) { return drops_inside(piece); }))
+    return;
   std::array<ListCursor, kListKinds> lists;
   for (std::size_t kind = 0; kind < kListKinds; ++kind) lists[kind] = cursor(graph, kind);
   std::vector<Message> pieces;
@@ -283,6 +301,7 @@ void WritePlan::graph(const Graph& graph) {
     Message& out = pieces.emplace_back();
     WireReader reader(piece);
     for (WireField field; reader.next(field);) {
+      if (drops(field)) continue;
       std::size_t kind = 0;
       while (kind < kListKinds && !(lists[kind].field != 0 && field.is_bytes(lists[kind].field))) ++kind;
       if (kind == kListKinds) {
@@ -303,8 +322,15 @@ void WritePlan::model() {
   Message out;
   std::size_t main_piece = 0;
   std::size_t function = 0;
+  bool has_version = false;
   WireReader reader(document_.bytes());
   for (WireField field; reader.next(field);) {
+    if (drops(field)) continue;
+    if (fields_.ir_version && field.is_varint(1)) {
+      append(out, headers_.emplace_back(WireWriter().varint(1, *fields_.ir_version).take()));
+      has_version = true;
+      continue;
+    }
     std::int64_t target = -1;
     if (field.is_bytes(7) && !piece_messages_[0].empty()) target = piece_messages_[0][main_piece++];
     if (field.is_bytes(25)) {
@@ -317,6 +343,8 @@ void WritePlan::model() {
     }
     append_message(out, field.number, target);
   }
+  if (fields_.ir_version && !has_version) append(out, headers_.emplace_back(WireWriter().varint(1, *fields_.ir_version).take()));
+  append(out, fields_.model);
   add_message(std::move(out));
 }
 
@@ -353,14 +381,14 @@ OutputBytes WritePlan::output() && {
 
 }  // namespace
 
-Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits) {
-  WritePlan plan(document, edits);
+Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits, const FieldEdits& fields) {
+  WritePlan plan(document, edits, fields);
   XFLOW_CHECK(plan.build());
   return std::move(plan).output();
 }
 
-Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits) {
-  XFLOW_TRY(const OutputBytes output, output_bytes(document, edits));
+Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits, const FieldEdits& fields) {
+  XFLOW_TRY(const OutputBytes output, output_bytes(document, edits, fields));
   std::string bytes;
   bytes.reserve(output.size);
   for (const std::string_view chunk : output.chunks) bytes.append(chunk);

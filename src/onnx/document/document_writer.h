@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -40,10 +41,20 @@ struct GraphEdit {
   std::optional<std::vector<Entry>> value_infos;  // for Graph::value_infos: ValueInfoProto
 };
 
+// Edits of fields that are in none of these lists, and are neither graphs, functions nor attributes.
+struct FieldEdits {
+  std::optional<std::int64_t> ir_version;  // set: replaces that of the model
+  // Fields that are left out, with their tags: views of the document, of fields of the model, of a graph or
+  // of a node.
+  std::vector<std::string_view> dropped;
+  std::map<NodeId, std::string> nodes;  // encoded fields that are added at the end of a kept node
+  std::string model;                    // encoded fields that are added at the end of the model
+};
+
 // Returns the model after the edits, at most one per graph. Without edits the result is the bytes of the
 // document. An edit of a body takes effect if the node that holds the body is kept. Errors: invalid_argument
 // for an edit that does not fit the document.
-Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits);
+Result<std::string> write_bytes(const Document& document, std::span<const GraphEdit> edits, const FieldEdits& fields = {});
 
 // How write_document writes external data.
 struct SaveOptions {

@@ -18,7 +18,7 @@ namespace {
 // Dimension.
 constexpr std::uint32_t kGraph = 7;
 constexpr std::uint32_t kInput = 11;
-constexpr std::uint32_t kName = 1;
+constexpr std::uint32_t kInfoName = 1;
 constexpr std::uint32_t kType = 2;
 constexpr std::uint32_t kTensorType = 1;
 constexpr std::uint32_t kShape = 2;
@@ -123,7 +123,7 @@ Result<std::string> fixed_input(std::string_view message, std::span<const InputS
   std::string_view name;
   WireReader reader(message);
   for (WireField field; reader.next(field);)
-    if (field.is_bytes(kName)) name = field.payload;
+    if (field.is_bytes(kInfoName)) name = field.payload;
   const auto shape = std::ranges::find(shapes, name, &InputShape::input);
   if (shape == shapes.end()) return std::string(message);
   return edited(message, kType, [&](std::string_view payload) { return fixed_type(payload, *shape); });

@@ -19,6 +19,6 @@ struct OutputBytes {
   std::uint64_t size = 0;
 };
 
-Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits);
+Result<OutputBytes> output_bytes(const Document& document, std::span<const GraphEdit> edits, const FieldEdits& fields = {});
 
 }  // namespace xflow::onnx_io
