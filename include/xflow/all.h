@@ -3,6 +3,7 @@
 
 #include <xflow/cancel.h>
 #include <xflow/check.h>
+#include <xflow/check_plan.h>
 #include <xflow/context.h>
 #include <xflow/data_type.h>
 #include <xflow/device.h>

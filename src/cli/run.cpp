@@ -136,6 +136,12 @@ ExitCode when_written(ExitCode code) {
   return report({ErrorCode::io, "cannot write: " + std::system_category().message(errno), "standard output"});
 }
 
+// The command of a line of commands.def: "check-plan" for check_plan.
+std::string command_name(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
 ExitCode parse_and_run(int argc, char** argv) {
   CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
   app.formatter(std::make_shared<HelpFormatter>());
@@ -148,7 +154,7 @@ ExitCode parse_and_run(int argc, char** argv) {
   Command command;
   command.line = "xflow";
   for (int k = 1; k < argc; ++k) command.line += " " + word_of_shell(argv[k]);
-#define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(#NAME, TEXT), command);
+#define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(command_name(#NAME), TEXT), command);
 #include "src/cli/commands.def"
   if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
     std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", one_line(argv[1]).c_str());

@@ -18,12 +18,13 @@ class Help(ProgramTest):
     def commands(self, kind):
         """(name, text) of each line of the list of subcommands."""
         listed = pathlib.Path(__file__).resolve().parents[2] / "src/cli/commands.def"
-        return re.findall(rf'^{kind}\((\w+), +"(.*)"\)$', listed.read_text(), re.MULTILINE)
+        lines = re.findall(rf'^{kind}\((\w+), +"(.*)"\)$', listed.read_text(), re.MULTILINE)
+        return [(name.replace("_", "-"), text) for name, text in lines]
 
     def test_lists_every_subcommand_in_order_with_what_it_does(self):
         for kind, group in [("XFLOW_COMMAND", []), ("XFLOW_RULES_COMMAND", ["rules"])]:
             listed = self.succeed(*group, "--help").split("Subcommands:\n")[1].split("\n\n")[0]
-            found = re.findall(r"^  (\w+) +(.*)$", listed, re.MULTILINE)
+            found = re.findall(r"^  ([\w-]+) +(.*)$", listed, re.MULTILINE)
             self.assertGreater(len(found), 5)
             self.assertEqual(found, self.commands(kind))
 

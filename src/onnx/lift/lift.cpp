@@ -13,12 +13,6 @@
 namespace xflow::onnx_io {
 namespace {
 
-// Placeholder names carry no information: exporters write them for unknown sizes, even several times for
-// different sizes.
-bool is_placeholder(std::string_view name) {
-  return std::none_of(name.begin(), name.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) || name == "None";
-}
-
 class Lifter {
  public:
   Lifter(const Document& document, ir::Arena& arena, const LiftOptions& options)
@@ -223,6 +217,10 @@ class Lifter {
 };
 
 }  // namespace
+
+bool is_placeholder(std::string_view name) {
+  return std::none_of(name.begin(), name.end(), [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0; }) || name == "None";
+}
 
 ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name) {
   if (declared.kind != DeclaredType::Kind::tensor) return ir::TensorType::unranked(ir::DataType::undefined);

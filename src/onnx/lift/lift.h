@@ -77,6 +77,10 @@ struct LiftOptions {
 // is an error; unknown nodes become opaque. Errors: limit if LiftOptions::stop returns true.
 Result<LiftedModel> lift(const Document& document, ir::Arena& arena, const LiftOptions& options = {});
 
+// Returns true for a name of a dimension that carries no information: exporters write "?" and the like for
+// unknown sizes, even several times for different sizes.
+bool is_placeholder(std::string_view name);
+
 // Returns the type of a declared value. -1, missing dimensions and placeholders ("?", names without a
 // letter) become fresh symbols. Any other name becomes the dimension of that name.
 ir::TensorType declared_tensor_type(ir::Symbols& symbols, const DeclaredType& declared, std::string_view value_name);

@@ -1,5 +1,6 @@
 #include "src/onnx/lift/mapping_table.h"
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -61,6 +62,11 @@ Result<std::vector<ir::ValueId>> lift_mapped(const NodeView& node) {
   }
   error.code = ErrorCode::unsupported;
   return fail(std::move(error));
+}
+
+bool is_elementwise(std::string_view op_type) {
+  const auto [begin, end] = table().equal_range(key("", op_type));
+  return begin != end && std::all_of(begin, end, [](const auto& row) { return ops::get(row.second.op).signature.pointwise; });
 }
 
 Result<ExportedNode> export_node(const ir::Arena& arena, ir::NodeId id, int opset) {

@@ -1,0 +1,43 @@
+// The sizes of the values of the main graph, of bodies and of local functions, by name.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "src/onnx/document/document.h"
+
+namespace xflow::onnx_io {
+
+// What is known about the size of a dimension.
+struct KnownSize {
+  std::optional<std::int64_t> value;
+  std::vector<std::string> names;  // that the model has for it: in a declaration, or by inference
+};
+
+// Shapes of graphs: declared ones, those that the operators of xflow give, and those of ONNX's shape
+// inference.
+class GraphShapes {
+ public:
+  // Lifts the graphs `graphs` and those around them. Sizes in bodies that are nested deeper than kDeepest
+  // are unknown.
+  GraphShapes(const Document& document, const std::set<GraphId>& graphs);
+
+  // Returns the sizes of a tensor as `graph` sees it; nullptr if its rank is unknown.
+  const std::vector<KnownSize>* find(GraphId graph, std::string_view name) const;
+
+  static constexpr std::size_t kDeepest = 16;  // a lifted body is a copy with all bodies in it
+
+ private:
+  using Sizes = std::map<std::string, std::vector<KnownSize>, std::less<>>;
+
+  const Document& document_;
+  std::map<GraphId, Sizes> sizes_;
+};
+
+}  // namespace xflow::onnx_io
