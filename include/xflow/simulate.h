@@ -145,4 +145,14 @@ XFLOW_API std::vector<std::string> cluster_names();
 // whose times cannot be known, and for a plan without a device for a node.
 XFLOW_API Result<SimulationResult> simulate(const std::string& model, const SimulateOptions& options);
 
+// Writes the model in the file `model` to the file `out`, with the devices of a step of this model as a
+// multi-device configuration (docs/multi-device.md). It has the name of the cluster and replaces one of that
+// name. The IR version becomes 11 if it is lower. Everything else is copied byte for byte; external data is
+// handled as in docs/files.md. "-" is standard output.
+//
+// Errors: unreadable for a file that is no model; invalid_argument for the step of another model;
+// unsupported for a model of an IR version below 4; io.
+XFLOW_API Result<void> write_plan_model(const std::string& model, const SimulationResult& result, const std::string& out,
+                                        const std::vector<std::string>& allow_external = {});
+
 }  // namespace xflow

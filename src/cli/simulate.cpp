@@ -19,6 +19,7 @@ struct SimulateArguments {
   std::string out;
   std::string timeline;
   std::string trace;
+  std::string out_model;
   SimulateOptions options;
 };
 
@@ -31,9 +32,11 @@ PlanPolicy policy_of(const std::string& name) {
 
 // Refuses files that would overwrite one that is read or another result.
 Result<void> check_outputs(const SimulateArguments& a) {
-  const std::array<const std::string*, 3> outputs = {&a.out, &a.timeline, &a.trace};
+  const std::array<const std::string*, 4> outputs = {&a.out, &a.timeline, &a.trace, &a.out_model};
   std::error_code ignored;
   bool has_standard_output = false;
+  if (a.model == "-" && !a.out_model.empty())
+    return fail(ErrorCode::invalid_argument, "--out-model reads the model again, so it cannot be standard input");
   for (const std::string* output : outputs) {
     if (output->empty()) continue;
     for (const std::string& input : {a.model, a.options.cluster, a.options.plan}) {
@@ -64,13 +67,17 @@ ExitCode run_simulation(SimulateArguments& a) {
   const auto result = result_of_simulation(a);
   if (!result) return report(result.error());
   const auto is_shown = [](const std::string& path) { return !path.empty() && is_standard_output(path); };
-  print(result->to_text(), is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
+  print(result->to_text(), is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace) || is_shown(a.out_model));
   const auto write = [](const std::string& path, const std::string& text) {
     return path.empty() ? Result<void>{} : write_report(path, text);
   };
   if (const auto written = write(a.out, a.out.empty() ? "" : result->to_json()); !written) return report(written.error());
   if (const auto written = write(a.timeline, a.timeline.empty() ? "" : result->to_svg()); !written) return report(written.error());
   if (const auto written = write(a.trace, a.trace.empty() ? "" : result->to_trace()); !written) return report(written.error());
+  if (!a.out_model.empty()) {
+    if (const auto written = write_plan_model(a.model, *result, a.out_model, a.options.allow_external); !written)
+      return report(written.error());
+  }
   return result->fits_memory() ? ExitCode::done : ExitCode::negative;
 }
 
@@ -92,14 +99,16 @@ void add_simulate(CLI::App& sub, Command& command) {
   sub.add_option("--out", a->out, "also write the result as JSON to this file; - is standard output");
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
   sub.add_option("--trace", a->trace, "write the step as a Chrome trace, which Perfetto opens, to this file");
+  sub.add_option("--out-model", a->out_model, "write the model with the plan to this file (docs/multi-device.md)");
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--plan", "--policy", "--costs"});
-  group(sub, "Output", {"--out", "--timeline", "--trace"});
+  group(sub, "Output", {"--out", "--timeline", "--trace", "--out-model"});
   sub.footer(
       "Each node runs on its device, transfers run beside compute, and every device, link and port serves\n"
       "one task at a time. The exit code is 1 if a device does not have the memory that the step needs.\n\n" +
       examples({"xflow simulate model.onnx --cluster dgx-h100 --policy chain --timeline step.svg",
-                "xflow simulate model.onnx --cluster pair.json --plan plan.json --out result.json"}));
+                "xflow simulate model.onnx --cluster pair.json --plan plan.json --out result.json",
+                "xflow simulate model.onnx --cluster pair.json --policy chain --out-model plan.onnx"}));
   sub.callback([a, &command] { command.run = [a] { return run_simulation(*a); }; });
 }
 

@@ -2,10 +2,13 @@
 
 import json
 import pathlib
+import subprocess
 import unittest
 import xml.etree.ElementTree as xml
 
 import numpy
+import onnx
+import onnxruntime
 import program
 from json_schema import faults
 from onnx import TensorProto, helper, numpy_helper
@@ -299,6 +302,88 @@ class SimulateTest(ProgramTest):
         run = self.run_program(*at, "three.json", "--plan", "plan.json", "--policy", "chain")
         self.assertEqual(64, run.returncode)
         self.assertIn("--plan excludes --policy", run.stderr)
+
+    # The plan as a model.
+
+    def plan_model(self, *arguments, model="chain.onnx", **more):
+        self.simulate(model, "--out-model", "plan.onnx", *arguments, **more)
+        self.assertEqual("no faults", self.succeed("check-plan", "plan.onnx").splitlines()[-1])
+        written = onnx.load(self.folder / "plan.onnx")
+        onnx.checker.check_model(written, full_check=True)
+        return written
+
+    def test_a_plan_as_a_model(self):
+        written = self.plan_model("--policy", "chain")
+        self.assertEqual([("three", 3, ["a", "b", "c"])], [(one.name, one.num_devices, list(one.device)) for one in written.configuration])
+        entries = [node.device_configurations[0] if node.device_configurations else None for node in written.graph.node]
+        self.assertIsNone(entries[0])  # the identity of a constant is no task
+        self.assertEqual(["three"] * 4, [one.configuration_id for one in entries[1:]])
+        self.assertEqual([0, 1, 1, 2], [one.pipeline_stage for one in entries[1:]])
+        specs = [[(one.tensor_name, list(one.device)) for one in entry.sharding_spec] for entry in entries[1:]]
+        self.assertEqual([[("x", [0]), ("v", [0]), ("p", [0])], [("p", [1]), ("q", [1])], [("q", [1]), ("r", [1])], [("r", [2]), ("y", [2])]],
+                         specs)
+        self.assertFalse(any(one.sharded_dim or one.index_to_device_group_map for entry in entries[1:] for one in entry.sharding_spec))
+
+    def test_a_plan_as_a_model_keeps_everything_else(self):
+        written = self.plan_model("--policy", "chain")
+        self.assertEqual(11, written.ir_version)
+        for node in written.graph.node:
+            del node.device_configurations[:]
+        del written.configuration[:]
+        written.ir_version = chain().ir_version
+        self.assertEqual(chain().SerializeToString(), written.SerializeToString())
+
+    def test_a_plan_as_a_model_runs_in_onnx_runtime(self):
+        self.plan_model("--policy", "chain")
+        x = numpy.linspace(-1, 1, SIZE * SIZE, dtype=numpy.float32).reshape(SIZE, SIZE)
+        results = [onnxruntime.InferenceSession(str(self.folder / name), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+                   for name in ["chain.onnx", "plan.onnx"]]
+        numpy.testing.assert_array_equal(*results)
+
+    def test_a_plan_as_a_model_has_no_stages_if_devices_wait_for_each_other(self):
+        self.write("plan.json", json.dumps(plan_of("a", "b", "a", "c")))
+        written = self.plan_model("--plan", "plan.json")
+        self.assertFalse(any(one.HasField("pipeline_stage") for node in written.graph.node for one in node.device_configurations))
+
+    def test_a_plan_as_a_model_replaces_an_earlier_one(self):
+        self.plan_model("--policy", "chain")
+        (self.folder / "plan.onnx").rename(self.folder / "first.onnx")
+        written = self.plan_model(model="first.onnx")
+        self.assertEqual(["three"], [one.name for one in written.configuration])
+        self.assertEqual({("y", 0), ("r", 0)}, {(one.tensor_name, one.device[0])
+                                               for one in written.graph.node[-1].device_configurations[0].sharding_spec})
+        self.assertEqual([1], [len(node.device_configurations) for node in written.graph.node[-1:]])
+
+    def test_a_plan_as_a_model_refers_to_external_data(self):
+        model = chain()
+        model.graph.initializer[0].CopyFrom(numpy_helper.from_array(numpy.ones((SIZE, SIZE), numpy.float32), "w"))
+        onnx.save(model, self.folder / "outside.onnx", save_as_external_data=True, location="weights.bin", size_threshold=0)
+        weights = (self.folder / "weights.bin").read_bytes()
+        written = self.plan_model(model="outside.onnx")
+        self.assertTrue(numpy.array_equal(numpy_helper.to_array(written.graph.initializer[0]), numpy.ones((SIZE, SIZE))))
+        self.assertEqual(weights, (self.folder / "weights.bin").read_bytes())
+
+    def test_a_plan_as_a_model_on_standard_output(self):
+        self.write("single.json", json.dumps(CLUSTER))
+        run = subprocess.run([program.PROGRAM, "simulate", "chain.onnx", "--cluster", "single.json", "--out-model", "-"], cwd=self.folder,
+                             capture_output=True)
+        self.assertEqual((0, "three"), (run.returncode, onnx.load_from_string(run.stdout).configuration[0].name))
+        self.assertIn(b"step        4.0000 ms", run.stderr)
+
+    def test_a_plan_as_a_model_is_refused(self):
+        old = chain()
+        old.ir_version = 3
+        old.graph.input.append(float_info("w", [SIZE, SIZE]))
+        self.write("old.onnx", old)
+        run = self.run_program("simulate", "old.onnx", "--cluster", "three.json", "--out-model", "plan.onnx")
+        self.assertEqual((3, "xflow: old.onnx: the model has IR version 3, where initializers that are inputs are constants; "
+                             "convert it to IR version 4 or later first\n"), (run.returncode, run.stderr))
+        self.assertFalse((self.folder / "plan.onnx").exists())
+        at = ["simulate", "chain.onnx", "--cluster", "three.json"]
+        self.fail_with(64, "chain.onnx: the result would overwrite a file that is read", *at, "--out-model", "chain.onnx")
+        self.fail_with(64, "x: two results have the same file", *at, "--out", "x", "--out-model", "x")
+        self.fail_with(64, "--out-model reads the model again, so it cannot be standard input", "simulate", "-", "--cluster", "three.json",
+                       "--out-model", "plan.onnx")
 
 
 if __name__ == "__main__":
