@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "src/parallel/random_numbers.h"
-#include "src/parallel/step_simulator.h"
+#include "src/parallel/split_clock.h"
 
 namespace xflow::parallel {
 namespace {
@@ -14,7 +14,7 @@ namespace {
 class SplitSearch {
  public:
   SplitSearch(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget)
-      : model_(model), cluster_(cluster), options_(options), budget_(budget), random_(options.seed) {
+      : model_(model), cluster_(cluster), options_(options), budget_(budget), clock_(model, cluster, options.kind), random_(options.seed) {
     members_.resize(model.kinds());
     for (std::uint32_t op = 0; op < model.operators().size(); ++op) {
       const SplitOperator& own = model.operators()[op];
@@ -52,16 +52,12 @@ class SplitSearch {
   };
   // The cost if it is at most `limit`.
   std::optional<PlanCost> cost(const SplitPlan& plan, const PlanCost& limit) {
-    const SplitStep step = step_of(model_, plan, cluster_, options_.kind);
-    std::vector<double> resident(cluster_.size(), 0);
-    for (std::size_t node = 0; node < step.nodes.size(); ++node) resident[step.devices[node]] += step.workload.nodes[node].bytes;
-    PlanCost found;
-    for (std::size_t k = 0; k < resident.size(); ++k) found.missing += std::max(0.0, resident[k] - cluster_.devices[k].memory);
+    PlanCost found{clock_.prepare(plan), 0};
     if (found.missing > limit.missing) return std::nullopt;
     const bool is_limited = found.missing == limit.missing;
-    const StepSimulator simulator(step.workload, cluster_, step.devices, is_limited ? limit.step : std::numeric_limits<double>::infinity());
-    if (!simulator.is_within_limit()) return std::nullopt;
-    found.step = simulator.step();
+    const auto step = clock_.step(is_limited ? limit.step : std::numeric_limits<double>::infinity());
+    if (!step) return std::nullopt;
+    found.step = *step;
     return found;
   }
   void report() const {
@@ -183,6 +179,7 @@ class SplitSearch {
   const DeviceCluster& cluster_;
   const SplitSearchOptions& options_;
   SearchBudget& budget_;
+  SplitClock clock_;
   RandomNumbers random_;
   std::vector<std::vector<std::uint32_t>> members_;  // operators, by kind
   std::vector<std::uint32_t> movable_;               // operators with parts

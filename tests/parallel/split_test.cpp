@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
 #include "src/parallel/random_numbers.h"
+#include "src/parallel/split_clock.h"
 #include "src/parallel/split_graph.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
@@ -329,6 +331,29 @@ TEST(SplitStep, OfTrainingHasTwoProductsForEachProduct) {
   const double backward = 2 * 320e-6 + 12.8e-6 + 2 * 160e-6;
   const double update = 3.0 * (100 * 200 + 200 * 50) * 4 / 1e9;
   EXPECT_NEAR(step_with(split, SplitPlan(3), StepKind::training), forward + backward + update, 1e-9);
+}
+
+// Random plans take the same time in every bit, in one clock and as workloads.
+TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
+  for (const StepKind kind : {StepKind::inference, StepKind::training}) {
+    for (auto make : {convolutions, attention}) {
+      TestSplit split = split_of(make(), cluster_of(12, 4));
+      SplitClock clock(*split.model, split.cluster, kind);
+      RandomNumbers random(5);
+      for (int trial = 0; trial < 60; ++trial) {
+        const SplitPlan plan = random_plans(*split.model, 12, random);
+        const double expected = step_with(split, plan, kind);
+        EXPECT_EQ(clock.prepare(plan), 0);
+        const auto found = clock.step(std::numeric_limits<double>::infinity());
+        ASSERT_TRUE(found);
+        ASSERT_EQ(*found, expected) << trial;
+        clock.prepare(plan);
+        EXPECT_EQ(clock.step(expected), expected);
+        clock.prepare(plan);
+        EXPECT_EQ(clock.step(expected * 0.999), std::nullopt);
+      }
+    }
+  }
 }
 
 // Columns, then terms: what Megatron-LM does with a feed-forward layer.
