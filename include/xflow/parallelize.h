@@ -21,11 +21,20 @@ namespace xflow {
 // What a plan makes small.
 enum class ParallelObjective : std::uint8_t {
   latency,        // the time of an inference step
+  throughput,     // the time between two samples of a pipeline, whose stages are whole nodes
   training_step,  // the time of a step with gradients and the update of the weights
 };
-// Returns "latency" or "training-step".
+// Returns "latency", "throughput" or "training-step".
 constexpr const char* to_string(ParallelObjective objective) {
-  return objective == ParallelObjective::latency ? "latency" : "training-step";
+  switch (objective) {
+    case ParallelObjective::latency:
+      return "latency";
+    case ParallelObjective::throughput:
+      return "throughput";
+    case ParallelObjective::training_step:
+      return "training-step";
+  }
+  return "";
 }
 
 // Why a search of a plan ended.
@@ -33,7 +42,8 @@ enum class ParallelStop : std::uint8_t {
   steps,       // ParallelizeOptions::steps
   time_limit,  // ParallelizeOptions::budget
   cancelled,   // CancellationToken::finish()
-  finished,    // nothing can be split, or there is one device
+  finished,    // nothing can be split, or there is one device; for the throughput, the methods have ended
+  optimal,     // throughput: the largest load meets the bound
 };
 // Returns the reason, for people.
 constexpr const char* to_string(ParallelStop stop) {
@@ -46,6 +56,8 @@ constexpr const char* to_string(ParallelStop stop) {
       return "cancelled";
     case ParallelStop::finished:
       return "finished";
+    case ParallelStop::optimal:
+      return "optimal";
   }
   return "";
 }
@@ -92,12 +104,22 @@ struct ParallelNode {
   std::vector<std::size_t> devices;  // of its parts: numbers in SimulationResult::devices
 };
 
+// What is known of a pipeline.
+struct PlannedPipeline {
+  Seconds load{};   // the largest load of a device: the time between two samples
+  Seconds bound{};  // no placement of whole nodes has a smaller one
+
+  // load / bound - 1; 0 if both are 0.
+  double gap() const { return load > bound ? load / bound - 1 : 0; }
+};
+
 // A plan, and its simulated step.
 struct ParallelizeResult {
   ParallelObjective objective = ParallelObjective::latency;  // what was made small
   std::string start;                                         // the start plan from which the plan was found
   std::vector<std::pair<std::string, Seconds>> starts;       // start plans with their steps
   std::vector<ParallelNode> nodes;                           // in the order of the file
+  std::optional<PlannedPipeline> pipeline;                   // of the objective throughput
   std::uint64_t proposals = 0;                               // made by the search
   std::uint64_t accepted = 0;                                // of them
   std::uint64_t seed = 1;                                    // ParallelizeOptions::seed

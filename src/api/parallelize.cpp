@@ -14,6 +14,7 @@
 #include "src/onnx/document/document.h"
 #include "src/parallel/model_tasks.h"
 #include "src/parallel/split_model.h"
+#include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_workload.h"
 #include "src/parallel/step_simulator.h"
@@ -122,9 +123,8 @@ SimulationResult simulation_of(const onnx_io::Document& document, const NodeName
   return result;
 }
 
-ParallelStop stop_of(const parallel::SearchBudget& budget) {
-  if (!budget.stop()) return ParallelStop::finished;
-  switch (*budget.stop()) {
+ParallelStop stop_of(PlacementStop stop) {
+  switch (stop) {
     case PlacementStop::steps:
       return ParallelStop::steps;
     case PlacementStop::time_limit:
@@ -132,10 +132,41 @@ ParallelStop stop_of(const parallel::SearchBudget& budget) {
     case PlacementStop::cancelled:
       return ParallelStop::cancelled;
     case PlacementStop::optimal:
+      return ParallelStop::optimal;
     case PlacementStop::finished:
       break;
   }
   return ParallelStop::finished;
+}
+
+// Sets how the plan was found, and returns it.
+Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const ParallelizeOptions& options, ParallelizeResult& result) {
+  if (options.objective == ParallelObjective::throughput) {
+    PlaceOptions place;
+    place.budget = options.budget;
+    place.steps = options.steps;
+    place.seed = options.seed;
+    place.cancel = options.cancel;
+    XFLOW_TRY(parallel::FoundPipeline found, parallel::search_pipeline(model, cluster, place));
+    result.pipeline = PlannedPipeline{found.placement.value, found.placement.bound};
+    result.start = to_string(found.placement.method);
+    result.proposals = found.placement.steps;
+    result.stop = stop_of(found.placement.stop);
+    return std::move(found.plan);
+  }
+  parallel::SplitSearchOptions own;
+  own.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
+  own.seed = options.seed;
+  if (options.progress) own.progress = [&](std::uint64_t proposals, double step) { options.progress(proposals, Seconds(step)); };
+  parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
+  parallel::FoundSplit found = parallel::search_split(model, cluster, own, budget);
+  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+  result.start = found.best_start;
+  for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
+  result.proposals = found.proposals;
+  result.accepted = found.accepted;
+  result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
+  return std::move(found.plan);
 }
 
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& options) {
@@ -158,28 +189,16 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   const parallel::ModelTasks tasks = parallel::tasks_of(document, model->model(), model->arena());
   XFLOW_TRY(const auto split,
             SplitModel::of(model->arena(), model->model().graph, sources_of(document, tasks), sizes.valuation(), costs.by_device()));
-  parallel::SplitSearchOptions search;
-  search.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
-  search.seed = options.seed;
-  if (options.progress) search.progress = [&](std::uint64_t proposals, double step) { options.progress(proposals, Seconds(step)); };
-  parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
-  const parallel::FoundSplit found = parallel::search_split(*split, cluster, search, budget);
-  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
-
   ParallelizeResult result;
   result.objective = options.objective;
-  result.start = found.best_start;
-  for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
-  const NodeNames names(document);
-  for (std::size_t op = 0; op < found.plan.size(); ++op) result.nodes.push_back(node_of(document, names, tasks.nodes[op], found.plan[op]));
-  result.proposals = found.proposals;
-  result.accepted = found.accepted;
   result.seed = options.seed;
-  result.stop = stop_of(budget);
+  XFLOW_TRY(const SplitPlan plan, search(*split, cluster, options, result));
+  const NodeNames names(document);
+  for (std::size_t op = 0; op < plan.size(); ++op) result.nodes.push_back(node_of(document, names, tasks.nodes[op], plan[op]));
+  const auto kind = options.objective == ParallelObjective::training_step ? parallel::StepKind::training : parallel::StepKind::inference;
   result.claims = split->claims();
   result.proved = split->proved();
-  result.simulation =
-      simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, found.plan, cluster, search.kind));
+  result.simulation = simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, plan, cluster, kind));
   result.simulation.plan = to_string(options.objective);
   result.simulation.assumed_sizes = sizes.assumed;
   result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());

@@ -48,7 +48,8 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
     a.options.shapes.push_back(std::move(shape));
   }
-  if (a.objective == to_string(ParallelObjective::training_step)) a.options.objective = ParallelObjective::training_step;
+  for (const ParallelObjective objective : {ParallelObjective::throughput, ParallelObjective::training_step})
+    if (a.objective == to_string(objective)) a.options.objective = objective;
   // A number of steps alone is a result that does not depend on the machine.
   if (a.options.steps) a.options.budget = Seconds(std::numeric_limits<double>::infinity());
   if (!a.budget.empty()) {
@@ -84,9 +85,9 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   sub.add_option("--devices", a->options.devices, "use only so many devices of the cluster, the first ones");
-  sub.add_option("--objective", a->objective, "latency (of an inference step) or training-step")
+  sub.add_option("--objective", a->objective, "latency (of an inference step), throughput (of a pipeline) or training-step")
       ->capture_default_str()
-      ->check(CLI::IsMember({"latency", "training-step"}));
+      ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
   add_allow_external(sub, a->options.allow_external);
   sub.add_option("--costs", a->options.cost_database, "file of measured costs, for devices that are this CPU");

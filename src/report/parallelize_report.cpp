@@ -69,11 +69,19 @@ std::string ParallelizeResult::to_text() const {
   const std::size_t count = simulation.devices.size();
   line("cluster", fmt::format("{}, {} device{}", simulation.cluster, count, count == 1 ? "" : "s"));
   line("objective", to_string(objective));
-  line("step", fmt::format("{:.4f} ms, found from the plan '{}'", simulation.step.count() * kMilliseconds, start));
+  if (pipeline) {
+    line("load",
+         fmt::format("{:.4f} ms between two samples, found by '{}'; at least {:.4f} ms (gap {:.1f} %)",
+                     pipeline->load.count() * kMilliseconds, start, pipeline->bound.count() * kMilliseconds, 100 * pipeline->gap()));
+    line("step", fmt::format("{:.4f} ms for one sample alone", simulation.step.count() * kMilliseconds));
+  } else {
+    line("step", fmt::format("{:.4f} ms, found from the plan '{}'", simulation.step.count() * kMilliseconds, start));
+  }
   for (const auto& [name, step] : starts)
     line("",
          fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
-  line("search", fmt::format("{} proposals, {} accepted, seed {}, ended by: {}", proposals, accepted, seed, to_string(stop)));
+  const std::string steps = pipeline ? fmt::format("{} steps", proposals) : fmt::format("{} proposals, {} accepted", proposals, accepted);
+  line("search", fmt::format("{}, seed {}, ended by: {}", steps, seed, to_string(stop)));
   line("proofs", fmt::format("{} of {} claims on splits are proved; splits of the others are not used", proved, claims));
   if (!simulation.assumed_sizes.empty()) line("assumed", fmt::format("{}", fmt::join(simulation.assumed_sizes, ", ")));
   text += plan_table(*this) + device_table(simulation) + link_table(simulation);
@@ -90,6 +98,8 @@ std::string ParallelizeResult::to_json() const {
   json["objective"] = to_string(objective);
   json["step_seconds"] = simulation.step.count();
   json["start"] = start;
+  if (pipeline)
+    json["pipeline"] = {{"load_seconds", pipeline->load.count()}, {"bound_seconds", pipeline->bound.count()}, {"gap", pipeline->gap()}};
   json["starts"] = ParallelJson::array();
   for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
   json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};

@@ -83,6 +83,21 @@ class ParallelizeTest(ProgramTest):
         self.assertFalse(plan["fits_memory"])
         self.assertRegex(text, r"device 'd[01]' lacks [0-9]+ bytes: it has 50000 and needs [0-9]+, [0-9]+ of them for constants")
 
+    def test_a_pipeline_has_a_bound(self):
+        """Two products of 0.32 and 0.16 ms: one device each, with the function beside the second."""
+        text, plan = self.parallelize("--objective", "throughput")
+        self.assertAlmostEqual(8 * 2 * 100 * 200 / 1e9, plan["pipeline"]["load_seconds"], delta=1e-9)
+        self.assertEqual(("optimal", 0), (plan["search"]["stop"], round(plan["pipeline"]["gap"], 9)))
+        self.assertRegex(text, r"load        0\.3200 ms between two samples, found by '[a-z]+'; at least 0\.3200 ms \(gap 0\.0 %\)\n")
+        devices = {node["node"]: node["devices"] for node in plan["nodes"]}
+        self.assertNotEqual(devices["first"], devices["second"])
+
+    def test_a_pipeline_needs_devices_that_are_alike(self):
+        self.write("two.json", json.dumps({"name": "two", "devices": [device("a"), device("b", memory=1e8)],
+                                           "inside": {"latency": 0, "bandwidth": 1e30}}))
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "two.json", "--objective", "throughput")
+        self.assertEqual((3, "xflow: the throughput of a pipeline needs devices that are alike; 'a' and 'b' are not\n"), (run.returncode, run.stderr))
+
     def test_the_first_devices_of_a_cluster(self):
         _, plan = self.parallelize("--devices", "2")
         self.assertEqual(["d0", "d1"], [one["name"] for one in plan["devices"]])

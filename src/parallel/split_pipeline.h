@@ -1,0 +1,24 @@
+// Placements of whole operators for a pipeline: the largest load of a device is the time between two
+// samples.
+#pragma once
+
+#include <xflow/error.h>
+#include <xflow/place.h>
+
+#include "src/parallel/cluster.h"
+#include "src/parallel/split_model.h"
+#include "src/parallel/split_plan.h"
+
+namespace xflow::parallel {
+
+struct FoundPipeline {
+  SplitPlan plan;
+  PlacementResult placement;  // its value, the bound, and how it was found
+};
+
+// The best placement that place() finds, with the times of the operators on the devices, and transfers at
+// the rates of the slowest link. Errors: unsupported for devices or memories that differ, and those of
+// place().
+Result<FoundPipeline> search_pipeline(SplitModel& model, const DeviceCluster& cluster, const PlaceOptions& options);
+
+}  // namespace xflow::parallel
