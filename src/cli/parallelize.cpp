@@ -85,7 +85,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   sub.add_option("--devices", a->options.devices, "use only so many devices of the cluster, the first ones");
-  sub.add_option("--objective", a->objective, "latency (of an inference step), throughput (of a pipeline) or training-step")
+  sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
