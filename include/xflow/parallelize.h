@@ -80,6 +80,10 @@ struct ParallelizeOptions {
   std::vector<std::string> allow_external;  // as InputOptions::allow_external
   // File of measured costs, for devices of the cluster that are this CPU. Empty: they are kept in memory.
   std::string cost_database;
+  // File to which the model is written with the plan as a multi-device configuration of ONNX
+  // (docs/multi-device.md), with the name of the cluster. Then all parts are equal, since ONNX has no
+  // others. "-" is standard output. Empty: nothing is written.
+  std::string out_model;
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
   // Called now and then: number of proposals, best step so far.
   std::function<void(std::uint64_t, Seconds)> progress;
@@ -139,7 +143,7 @@ struct ParallelizeResult {
 // split that a plan has is proved. The plan is at least as good as each start plan, by the simulated step.
 // Runs in one thread.
 //
-// Errors: as simulate(); limit, "cancelled".
+// Errors: as simulate(); limit, "cancelled"; those of write_plan_model for the model that is written.
 XFLOW_API Result<ParallelizeResult> parallelize(const std::string& model, const ParallelizeOptions& options);
 
 }  // namespace xflow

@@ -11,8 +11,12 @@
 
 #include "src/api/cluster_costs.h"
 #include "src/devices/cpu/footprint.h"
+#include "src/onnx/document/device_annotations.h"
 #include "src/onnx/document/document.h"
+#include "src/onnx/document/document_writer.h"
 #include "src/parallel/model_tasks.h"
+#include "src/parallel/plan_annotations.h"
+#include "src/parallel/plan_check.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
@@ -169,6 +173,16 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   return std::move(found.plan);
 }
 
+Result<void> write_plan(const onnx_io::Document& document, const onnx_io::LiftedModel& lifted, std::span<const onnx_io::NodeId> nodes,
+                        const SplitModel& model, const SplitPlan& plan, const DeviceCluster& cluster, const std::string& out) {
+  onnx_io::DeviceConfiguration configuration{cluster.name, static_cast<std::int64_t>(cluster.size())};
+  for (const parallel::ClusterDevice& device : cluster.devices) configuration.devices.push_back(device.name);
+  XFLOW_TRY(const auto annotations, parallel::plan_annotations(document, nodes, lifted.values, model, plan, std::move(configuration)));
+  XFLOW_TRY(const onnx_io::Document written, parallel::annotated_document(document, annotations));
+  XFLOW_CHECK(write_document(written, {}, out));
+  return {};
+}
+
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& options) {
   XFLOW_TRY(DeviceCluster cluster, api::find_cluster(options.cluster));
   if (options.devices) {
@@ -189,6 +203,7 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   const parallel::ModelTasks tasks = parallel::tasks_of(document, model->model(), model->arena());
   XFLOW_TRY(const auto split,
             SplitModel::of(model->arena(), model->model().graph, sources_of(document, tasks), sizes.valuation(), costs.by_device()));
+  if (!options.out_model.empty()) split->require_equal_parts();
   ParallelizeResult result;
   result.objective = options.objective;
   result.seed = options.seed;
@@ -199,6 +214,7 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   result.claims = split->claims();
   result.proved = split->proved();
   result.simulation = simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, plan, cluster, kind));
+  if (!options.out_model.empty()) XFLOW_CHECK(write_plan(document, model->model(), tasks.nodes, *split, plan, cluster, options.out_model));
   result.simulation.plan = to_string(options.objective);
   result.simulation.assumed_sizes = sizes.assumed;
   result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());

@@ -28,7 +28,7 @@ struct ParallelizeArguments {
 
 // Refuses files that would overwrite one that is read or another result.
 Result<void> check_paths(const ParallelizeArguments& a) {
-  const std::array<const std::string*, 3> outputs = {&a.out, &a.timeline, &a.trace};
+  const std::array<const std::string*, 4> outputs = {&a.options.out_model, &a.out, &a.timeline, &a.trace};
   std::error_code ignored;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (outputs[k]->empty()) continue;
@@ -66,7 +66,7 @@ ExitCode run_parallelize(ParallelizeArguments& a) {
   const auto result = plan_of(a);
   if (!result) return report(result.error());
   const auto is_shown = [](const std::string& path) { return !path.empty() && is_standard_output(path); };
-  print(result->to_text(), is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
+  print(result->to_text(), is_shown(a.options.out_model) || is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
   const auto write = [](const std::string& path, const std::string& text) {
     return path.empty() ? Result<void>{} : write_report(path, text);
   };
@@ -82,6 +82,7 @@ ExitCode run_parallelize(ParallelizeArguments& a) {
 void add_parallelize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ParallelizeArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
+  sub.add_option("OUT", a->options.out_model, "write the model with the plan for IR version 11 to this file");
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   sub.add_option("--devices", a->options.devices, "use only so many devices of the cluster, the first ones");
@@ -106,7 +107,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
       "at all; only splits that are proved are used. By the simulated step, the plan is at least as good as\n"
       "one device, data parallel, and the experts' plans. The exit code is 1 if a device does not have the\n"
       "memory that the step needs.\n\n" +
-      examples({"xflow parallelize model.onnx --cluster dgx-h100 --budget 60s --out plan.json --timeline plan.svg",
+      examples({"xflow parallelize model.onnx plan.onnx --cluster dgx-h100 --budget 60s --timeline plan.svg",
                 "xflow parallelize model.onnx --cluster slow-16 --objective training-step --shape x:64,3,224,224"}));
   sub.callback([a, &command] { command.run = [a] { return run_parallelize(*a); }; });
 }

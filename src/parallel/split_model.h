@@ -91,6 +91,7 @@ class SplitModel {
 
   std::span<const SplitOperator> operators() const { return operators_; }  // operands before users
   std::span<const SplitValue> values() const { return values_; }
+  const ir::Shape& shape(std::uint32_t value) const { return arena_.type(values_[value].id).shape; }
   const OperatorKind& kind(const SplitOperator& op) const { return kinds_[op.kind]; }
   std::size_t kinds() const { return kinds_.size(); }
   ir::Arena& arena() { return arena_; }
@@ -106,6 +107,10 @@ class SplitModel {
   std::optional<PartProgram> program(std::uint32_t op, const Box& output, const std::optional<Interval>& terms);
   // Seconds to update so many elements of weights with their gradients.
   double update_seconds(std::uint32_t source, double elements);
+
+  // Whether plans with unequal parts are possible; they are by default.
+  void require_equal_parts() { has_only_equal_parts_ = true; }
+  bool has_only_equal_parts() const { return has_only_equal_parts_; }
 
   // The number of claims that the verifier has decided, and of those that it has proved.
   std::size_t claims() const { return programs_.claims(); }
@@ -129,6 +134,7 @@ class SplitModel {
   std::vector<cost::KernelCosts*> sources_;
   std::vector<std::uint32_t> source_of_;  // by device
   std::vector<std::pair<std::uint32_t, std::string>> estimated_;
+  bool has_only_equal_parts_ = false;
   PartPrograms programs_;
   std::unordered_map<ir::ValueId, std::uint32_t> numbers_;  // of values
   std::map<std::vector<std::int64_t>, std::optional<PartWork>> parts_;

@@ -79,6 +79,40 @@ PlannedPart planned_part(const SplitModel& model, std::uint32_t number, const Op
   return planned;
 }
 
+std::vector<ShardedDimension> dimensions_of_result(const OperatorPlan& plan, std::size_t rank) {
+  std::vector<ShardedDimension> found;
+  for (std::uint32_t d = 0; d < rank; ++d)
+    if (plan.degree(SplitTarget::output, d) > 1) found.push_back({d, SplitTarget::output, d});
+  return found;
+}
+
+std::vector<ShardedDimension> dimensions_of_operand(const OperatorKind& kind, const OperatorPlan& plan, std::uint32_t read) {
+  std::vector<ShardedDimension> found;
+  const auto add = [&](const OperatorAxis& axis, SplitTarget target, std::uint32_t number) {
+    if (plan.degree(target, number) == 1) return;
+    for (const auto& [own, dimension] : axis.follows)
+      if (own == read) found.push_back({dimension, target, number});
+  };
+  for (std::uint32_t d = 0; d < kind.axes.size(); ++d) add(kind.axes[d], SplitTarget::output, d);
+  add(kind.reduction, SplitTarget::reduction, 0);
+  std::ranges::sort(found, {}, &ShardedDimension::dimension);
+  return found;
+}
+
+bool has_equal_parts(const SplitModel& model, std::uint32_t number, const OperatorPlan& plan) {
+  const SplitOperator& op = model.operators()[number];
+  const OperatorKind& kind = model.kind(op);
+  for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
+    if (kind.axes[d].blocks > 0 && kind.axes[d].blocks % plan.degree(SplitTarget::output, d) != 0) return false;
+  if (kind.reduction.blocks > 0 && kind.reduction.blocks % plan.degree(SplitTarget::reduction) != 0) return false;
+  for (std::uint32_t k = 0; k < op.reads.size(); ++k) {
+    const Box& whole = model.values()[op.reads[k]].whole;
+    for (const ShardedDimension& own : dimensions_of_operand(kind, plan, k))
+      if (whole[own.dimension].end % plan.degree(own.target, own.axis) != 0) return false;
+  }
+  return true;
+}
+
 bool is_possible(SplitModel& model, std::uint32_t number, const OperatorPlan& plan, std::uint32_t devices) {
   const SplitOperator& op = model.operators()[number];
   const OperatorKind& kind = model.kind(op);
@@ -92,7 +126,7 @@ bool is_possible(SplitModel& model, std::uint32_t number, const OperatorPlan& pl
     }
   }
   const std::uint32_t parts = plan.parts();
-  if (parts > devices) return false;
+  if (parts > devices || (model.has_only_equal_parts() && !has_equal_parts(model, number, plan))) return false;
   std::vector<bool> used(devices, false);
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::uint32_t device = plan.device(part);

@@ -57,6 +57,18 @@ struct PlannedPart {
 };
 PlannedPart planned_part(const SplitModel& model, std::uint32_t op, const OperatorPlan& plan, std::uint32_t part);
 
+// A dimension of a tensor that is divided as an axis or the reduction of an operator is.
+struct ShardedDimension {
+  std::uint32_t dimension = 0;
+  SplitTarget target = SplitTarget::output;
+  std::uint32_t axis = 0;
+};
+std::vector<ShardedDimension> dimensions_of_result(const OperatorPlan& plan, std::size_t rank);
+std::vector<ShardedDimension> dimensions_of_operand(const OperatorKind& kind, const OperatorPlan& plan, std::uint32_t read);
+
+// Whether all parts are equal: of the result, of operands without their halos, and of terms.
+bool has_equal_parts(const SplitModel& model, std::uint32_t op, const OperatorPlan& plan);
+
 // Whether the operator has these parts, on different devices of the cluster.
 bool is_possible(SplitModel& model, std::uint32_t op, const OperatorPlan& plan, std::uint32_t devices);
 

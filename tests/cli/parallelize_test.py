@@ -5,6 +5,7 @@ import pathlib
 import xml.etree.ElementTree as xml
 
 import numpy
+import onnx
 import program
 from json_schema import faults
 from onnx import helper, numpy_helper
@@ -82,6 +83,39 @@ class ParallelizeTest(ProgramTest):
         text, plan = self.parallelize(of="small.json", status=1)
         self.assertFalse(plan["fits_memory"])
         self.assertRegex(text, r"device 'd[01]' lacks [0-9]+ bytes: it has 50000 and needs [0-9]+, [0-9]+ of them for constants")
+
+    def test_the_plan_as_a_configuration_of_onnx(self):
+        _, plan = self.parallelize("plan.onnx")
+        check = self.run_program("check-plan", "plan.onnx")
+        self.assertEqual((0, ""), (check.returncode, check.stderr))
+        model = onnx.load(self.folder / "plan.onnx")
+        onnx.checker.check_model(model)
+        self.assertEqual(11, model.ir_version)
+        self.assertEqual(("test", ["d0", "d1", "d2", "d3"]), (model.configuration[0].name, list(model.configuration[0].device)))
+        # Four rows of data, and all of the weights on each device.
+        specs = {spec.tensor_name: spec for spec in model.graph.node[0].device_configurations[0].sharding_spec}
+        self.assertEqual({"x", "a", "p"}, set(specs))
+        for tensor in ["x", "p"]:
+            (dim,) = specs[tensor].sharded_dim
+            self.assertEqual((0, 8, 4, [0, 1, 2, 3]),
+                             (dim.axis, dim.simple_sharding[0].dim_value, dim.simple_sharding[0].num_shards, list(specs[tensor].device)))
+        self.assertEqual(([], [-1], [0, 1, 2, 3]), (list(specs["a"].sharded_dim), list(specs["a"].device),
+                                                    list(specs["a"].index_to_device_group_map[0].value)))
+        # Nothing else changes.
+        for node in model.graph.node:
+            del node.device_configurations[:]
+        original = onnx.load(self.folder / "model.onnx")
+        self.assertEqual(original.graph, model.graph)
+
+    def test_a_plan_for_onnx_has_equal_parts(self):
+        """Seven has no equal parts for four devices, nor for two."""
+        product = helper.make_node("MatMul", ["x", "a"], ["y"])
+        self.write("seven.onnx", model_of([product], [float_info("x", [7, 7])], [float_info("y", [7, 7])], [weights("a", 7, 7)]))
+        _, plan = self.parallelize(model="seven.onnx")
+        self.assertEqual(4, len(plan["nodes"][0]["devices"]))
+        _, plan = self.parallelize("plan.onnx", model="seven.onnx")
+        self.assertEqual([], [split for split in plan["nodes"][0]["splits"] if split["axis"] != "copies"])
+        self.assertEqual(0, self.run_program("check-plan", "plan.onnx").returncode)
 
     def test_a_pipeline_has_a_bound(self):
         """Two products of 0.32 and 0.16 ms: one device each, with the function beside the second."""
