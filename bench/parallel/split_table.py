@@ -22,6 +22,8 @@ ROWS = [
     *(("resnet50", ["--batch", "64"], "flexflow-k80", count) for count in (4, 16, 64)),
     *(("inception_v3", ["--batch", "64"], "flexflow-k80", count) for count in (4, 16, 64)),
     ("bert", ["--batch", "16", "--layers", "24"], "dgx-h100", 8),
+    ("bert", ["--batch", "8", "--layers", "48"], "dgx-h100", 8),
+    ("bert", ["--batch", "8", "--layers", "48"], "flexflow-k80", 64),
 ]
 
 

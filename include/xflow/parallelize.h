@@ -101,10 +101,10 @@ struct PlannedSplit {
 
 // A node of the model and its parts. Parts are numbered in row-major order, the first split outermost.
 struct ParallelNode {
-  std::string name;           // empty: `number` counts
-  std::size_t number = 0;     // in the order of the file
-  std::string operator_name;  // "Conv"
-  std::vector<PlannedSplit> splits;
+  std::string name;                  // empty: `number` counts
+  std::size_t number = 0;            // in the order of the file
+  std::string operator_name;         // "Conv"
+  std::vector<PlannedSplit> splits;  // none: one device has it whole
   std::vector<std::size_t> devices;  // of its parts: numbers in SimulationResult::devices
 };
 

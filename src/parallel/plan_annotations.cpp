@@ -24,6 +24,7 @@ onnx_io::ShardingSpec spec_of(const ir::Shape& shape, std::string_view tensor, c
   std::map<std::vector<std::uint32_t>, std::vector<std::int64_t>> shards;
   for (std::uint32_t part = 0; part < plan.parts(); ++part) {
     std::vector<std::uint32_t> position;
+    position.reserve(dimensions.size());
     for (const ShardedDimension& own : dimensions) position.push_back(plan.position(part, own.target, own.axis));
     shards[std::move(position)].push_back(plan.device(part));
   }

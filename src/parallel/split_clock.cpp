@@ -251,6 +251,7 @@ void SplitClock::add_forward(std::uint32_t number, const Planned& own) {
     if (!own.is_reduced) continue;
     for (const Planned::Ring& ring : own.rings[at]) {
       std::vector<std::uint32_t> nodes;
+      nodes.reserve(ring.parts.size());
       for (const std::uint32_t part : ring.parts) nodes.push_back(first_[number] + part);
       const auto ends = all_reduce(nodes, ring.bytes);
       for (std::size_t k = 0; k < ends.size(); ++k) {
@@ -308,6 +309,7 @@ void SplitClock::add_backward(std::uint32_t number, const Planned& own) {
 void SplitClock::update_weights(std::uint32_t number, const Planned& own) {
   for (const Planned::Ring& ring : own.updates) {
     std::vector<std::uint32_t> nodes;
+    nodes.reserve(ring.parts.size());
     for (const std::uint32_t part : ring.parts) nodes.push_back(backward_[number][part]);
     const auto ends = nodes.size() > 1 ? all_reduce(nodes, ring.bytes) : nodes;
     for (const std::uint32_t end : ends) {
