@@ -22,6 +22,7 @@
 #include <xflow/search_strategy.h>
 #include <xflow/simplify.h>
 #include <xflow/simulate.h>
+#include <xflow/split.h>
 #include <xflow/text.h>
 #include <xflow/time.h>
 #include <xflow/trace.h>

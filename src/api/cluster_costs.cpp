@@ -16,16 +16,7 @@ namespace xflow::api {
 using parallel::ClusterDevice;
 using parallel::DeviceCluster;
 
-Result<DeviceCluster> find_cluster(const std::string& name) {
-  if (auto preset = parallel::preset_cluster(name)) return *std::move(preset);
-  std::error_code ignored;
-  if (!std::filesystem::exists(name, ignored) && std::filesystem::path(name).extension() != ".json") {
-    return fail(ErrorCode::unreadable,
-                fmt::format("neither a file nor a cluster that is built in ({})", fmt::join(parallel::cluster_presets(), ", ")), name);
-  }
-  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(name));
-  return parallel::read_cluster(file->bytes(), name);
-}
+Result<DeviceCluster> find_cluster(const std::string& name) { return parallel::open_cluster(name); }
 
 namespace {
 

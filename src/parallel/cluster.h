@@ -76,6 +76,9 @@ constexpr std::uint32_t kMostClusterDevices = 1024;
 // device.
 Result<DeviceCluster> read_cluster(std::string_view text, const std::string& where);
 
+// The cluster that is built in under this name, or that of a file. Errors: unreadable.
+Result<DeviceCluster> open_cluster(const std::string& name);
+
 // The names of the clusters that are built in.
 std::vector<std::string> cluster_presets();
 // nullopt for any other name.

@@ -1,10 +1,14 @@
 // Reads clusters from JSON.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <set>
 
 #include "src/parallel/cluster.h"
 #include "src/parallel/json_fields.h"
+#include "src/support/file.h"
 
 namespace xflow::parallel {
 namespace {
@@ -122,6 +126,17 @@ Result<DeviceCluster> read_cluster(std::string_view text, const std::string& whe
     XFLOW_TRY(cluster.across, read_link(json, "across", where));
   }
   return cluster;
+}
+
+Result<DeviceCluster> open_cluster(const std::string& name) {
+  if (auto preset = preset_cluster(name)) return *std::move(preset);
+  std::error_code ignored;
+  if (!std::filesystem::exists(name, ignored) && std::filesystem::path(name).extension() != ".json") {
+    return fail(ErrorCode::unreadable,
+                fmt::format("neither a file nor a cluster that is built in ({})", fmt::join(cluster_presets(), ", ")), name);
+  }
+  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(name));
+  return read_cluster(file->bytes(), name);
 }
 
 }  // namespace xflow::parallel
