@@ -19,6 +19,7 @@
 #include <xflow/profile.h>
 #include <xflow/report.h>
 #include <xflow/rules.h>
+#include <xflow/run.h>
 #include <xflow/search_strategy.h>
 #include <xflow/simplify.h>
 #include <xflow/simulate.h>

@@ -5,7 +5,7 @@
 #include <malloc.h>
 #endif
 
-#include "src/cli/run.h"
+#include "src/cli/command_line.h"
 
 int main(int argc, char** argv) {
 #if defined(__GLIBC__)

@@ -1,186 +1,97 @@
-// The command line: subcommands, messages, exit codes.
-#include "src/cli/run.h"
+#include "xflow/run.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
+#include <xflow/report.h>
+#include <xflow/simulate.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstdint>
-#include <cstdio>
+#include <filesystem>
 #include <memory>
-#include <system_error>
 
 #include "src/cli/command.h"
-#include "src/cli/help_formatter.h"
-#include "src/cli/option_names.h"
-#include "xflow/error.h"
-#include "xflow/text.h"
-#include "xflow/version.h"
+#include "src/cli/processes/mpi_workers.h"
+#include "src/cli/processes/run_processes.h"
 
 namespace xflow::cli {
-
 namespace {
 
-// The running subcommand, for messages about its arguments.
-std::string& current_command() {
-  static std::string name = "xflow";
-  return name;
+struct RunArguments {
+  std::string path;
+  std::vector<std::string> shapes;
+  std::string out;
+  std::string trace;
+  RunOptions options;
+};
+
+Result<void> check_places(const RunArguments& a) {
+  if (!a.out.empty() && a.out == a.trace) return fail(ErrorCode::invalid_argument, "two results have the same file", a.out);
+  std::error_code ignored;
+  for (const std::string* output : {&a.out, &a.trace}) {
+    for (const std::string& input : a.options.inputs) {
+      if (!output->empty() && std::filesystem::equivalent(*output, input, ignored))
+        return fail(ErrorCode::invalid_argument, "the result would overwrite a file that is read", *output);
+    }
+  }
+  return {};
 }
 
-// Joins the lines of a message into one. Other control characters come from a model or a path; printable()
-// escapes them.
-std::string one_line(std::string text) {
-  std::replace(text.begin(), text.end(), '\n', ' ');
-  return printable(text);
+Result<ExitCode> write_result(const RunArguments& a, const RunResult& result) {
+  print(result.to_text(), is_standard_output(a.out) || is_standard_output(a.trace));
+  if (!a.trace.empty()) XFLOW_CHECK(write_report(a.trace, result.to_trace()));
+  if (!a.out.empty()) {
+    XFLOW_TRY(const std::string bytes, result.to_npz());
+    XFLOW_CHECK(write_report(a.out, bytes));
+  }
+  return result.check && !result.check->equal ? ExitCode::negative : ExitCode::done;
+}
+
+// Errors that all processes have are printed by the first.
+ExitCode finish(const Result<ExitCode>& code) {
+  if (code) return *code;
+  return mpi_place().process == 0 ? report(code.error()) : ExitCode::done;
+}
+
+Result<ExitCode> run_all(RunArguments& a) {
+  XFLOW_CHECK(check_places(a));
+  for (const std::string& text : a.shapes) {
+    XFLOW_TRY(InputShape shape, parse_input_shape(text));
+    a.options.shapes.push_back(std::move(shape));
+  }
+  a.options.warning = warn;
+  if (mpi_place().processes == 1) {
+    XFLOW_TRY(const RunResult result, run_parts(a.path, a.options));
+    return write_result(a, result);
+  }
+  XFLOW_TRY(const auto processes, join_run());
+  a.options.messages = processes.get();
+  XFLOW_TRY(const RunResult result, run_parts(a.path, a.options));
+  return processes->process() == 0 ? write_result(a, result) : ExitCode::done;
 }
 
 }  // namespace
 
-void print(const std::string& text, bool to_error) { std::fputs(printable_lines(text).c_str(), to_error ? stderr : stdout); }
-
-void warn(const std::string& text) { std::fprintf(stderr, "xflow: warning: %s\n", one_line(with_option_names(text)).c_str()); }
-
-ExitCode report(const Error& error) {
-  std::string text = with_option_names(error.text());
-  if (error.code == ErrorCode::invalid_argument) text += " (see '" + current_command() + " --help')";
-  std::fprintf(stderr, "xflow: %s\n", one_line(std::move(text)).c_str());
-  switch (error.code) {
-    case ErrorCode::unreadable:
-    case ErrorCode::syntax:
-    case ErrorCode::ill_typed:
-      return ExitCode::unreadable;
-    case ErrorCode::invalid_argument:
-      return ExitCode::usage;
-    case ErrorCode::not_proved:
-      return ExitCode::negative;
-    default:
-      return ExitCode::cannot;
-  }
-}
-
-CLI::Option* add_allow_external(CLI::App& sub, std::vector<std::string>& folders) {
-  return sub.add_option("--allow-external", folders, "folder from which external data is read too (docs/files.md)")
-      ->type_name("DIR")
-      ->allow_extra_args(false)
-      ->take_all();
-}
-
-CLI::Option* add_save_as_external_data(CLI::App& sub, std::string& name) {
-  return sub.add_option("--save-as-external-data", name, "write all tensors of 1 KiB and more to this one file beside OUT")
-      ->type_name("NAME");
-}
-
-void group(CLI::App& sub, const char* heading, std::initializer_list<const char*> options) {
-  for (const char* option : options) sub.get_option(option)->group(heading);
-}
-
-CLI::Option* add_seed(CLI::App& sub, std::uint64_t& seed, const char* what) {
-  // The conversion of CLI11 wraps negative numbers and cuts large ones.
-  const auto refused = [](const std::string& text) -> std::string {
-    std::uint64_t value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error == std::errc() && end == text.data() + text.size()) return {};
-    return fmt::format("'{}' is not a whole number from 0 to {}", text, UINT64_MAX);
-  };
-  return sub.add_option("--seed", seed, what)->capture_default_str()->check(refused);
-}
-
-std::string examples(std::initializer_list<const char*> lines) {
-  std::string text = "Examples:";
-  for (const char* line : lines) text += std::string("\n  ") + line;
-  return text;
-}
-
-ProgressLine::ProgressLine(bool is_quiet) : shows_(!is_quiet && isatty(STDERR_FILENO) != 0) {}
-
-ProgressLine::~ProgressLine() {
-  if (shown_) std::fputs("\r\033[K", stderr);
-}
-
-void ProgressLine::show(const std::string& text) {
-  if (!shows_) return;
-  std::fprintf(stderr, "\r\033[K%s", one_line(text).c_str());
-  std::fflush(stderr);
-  shown_ = true;
-}
-
-std::string quoted(const std::string& text) {
-  std::string word = "'";
-  for (const char c : text) word += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return word + "'";
-}
-
-namespace {
-
-// The text as one word of a shell, quoted where it has to be.
-std::string word_of_shell(const std::string& text) {
-  constexpr const char* kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=:,./%@";
-  return !text.empty() && text.find_first_not_of(kPlain) == std::string::npos ? text : quoted(text);
-}
-
-// "xflow rules list": the last recognised subcommand.
-std::string command_of(const CLI::App& app) {
-  std::string name = "xflow";
-  for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-    at = at->get_subcommands().front();
-    name += " " + at->get_name();
-  }
-  return name;
-}
-
-// The exit code, or that of an I/O error if standard output could not be written.
-ExitCode when_written(ExitCode code) {
-  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
-  return report({ErrorCode::io, "cannot write: " + std::system_category().message(errno), "standard output"});
-}
-
-// The command of a line of commands.def: "check-plan" for check_plan.
-std::string command_name(std::string name) {
-  std::ranges::replace(name, '_', '-');
-  return name;
-}
-
-ExitCode parse_and_run(int argc, char** argv) {
-  CLI::App app{"xflow makes tensor graphs cheaper without changing what they compute."};
-  app.formatter(std::make_shared<HelpFormatter>());
-  app.require_subcommand(1);
-  app.set_version_flag("--version", "xflow " XFLOW_VERSION);
-  app.footer(
-      "Exit codes: 0 done, 1 negative answer (not equal, not proved), 2 unreadable input,\n"
-      "3 unsupported or failed, 64 wrong command line.\n"
-      "'xflow COMMAND --help' shows the options and examples of a command.");
-  Command command;
-  command.line = "xflow";
-  for (int k = 1; k < argc; ++k) command.line += " " + word_of_shell(argv[k]);
-#define XFLOW_COMMAND(NAME, TEXT) add_##NAME(*app.add_subcommand(command_name(#NAME), TEXT), command);
-#include "src/cli/commands.def"
-  if (argc > 1 && *argv[1] != '-' && app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == argv[1]; }).empty()) {
-    std::fprintf(stderr, "xflow: no command '%s' (see 'xflow --help')\n", one_line(argv[1]).c_str());
-    return ExitCode::usage;
-  }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {
-    app.exit(e);
-    return when_written(ExitCode::done);
-  } catch (const CLI::ParseError& e) {
-    std::fprintf(stderr, "xflow: %s (see '%s --help')\n", one_line(e.what()).c_str(), command_of(app).c_str());
-    return ExitCode::usage;
-  }
-  current_command() = command_of(app);
-  return when_written(command.run());
-}
-
-}  // namespace
-
-int run(int argc, char** argv) {
-  try {
-    return static_cast<int>(parse_and_run(argc, argv));
-  } catch (...) {
-    return static_cast<int>(report(error_of_exception()));
-  }
+void add_run(CLI::App& sub, Command& command) {
+  auto a = std::make_shared<RunArguments>();
+  sub.add_option("PARTS", a->path, "folder that xflow split wrote, or an ONNX model, which is one part")->required();
+  CLI::Option* inputs = sub.add_option("--inputs", a->options.inputs, "input values: .npz, .pb, or a folder of .pb files");
+  sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all()->excludes(inputs);
+  add_seed(sub, a->options.seed, "seed of generated inputs")->excludes(inputs);
+  sub.add_option("--repeat", a->options.repeats, "number of steps that are timed")->capture_default_str()->check(CLI::Range(1, 1000000));
+  sub.add_option("--warm-up", a->options.warm_ups, "number of steps before them")->capture_default_str()->check(CLI::Range(0, 1000000));
+  sub.add_option("--costs", a->options.cost_database, "file of measured costs of kernels, which decide how nodes are fused");
+  sub.add_option("--check-against", a->options.check_against, "compare the outputs with those of this model, as xflow check");
+  sub.add_option("--out", a->out, "write the outputs to this .npz file; - is standard output");
+  sub.add_option("--trace", a->trace, "write a step as a Chrome trace, which Perfetto opens, to this file");
+  add_allow_external(sub, a->options.allow_external);
+  group(sub, "Input", {"--inputs", "--shape", "--seed", "--allow-external"});
+  group(sub, "Steps", {"--repeat", "--warm-up", "--costs"});
+  group(sub, "Output", {"--out", "--trace", "--check-against"});
+  sub.footer(
+      "Without mpirun, this process runs all parts. mpirun has to start one process for each device of the\n"
+      "parts. As root and with fewer cores than processes, it needs --allow-run-as-root and --oversubscribe.\n"
+      "The exit code is 1 if the outputs differ from those of the model of --check-against.\n\n" +
+      examples({"xflow run parts --inputs x.npz --out y.npz", "mpirun -n 2 xflow run parts --repeat 100 --trace step.json",
+                "mpirun -n 2 xflow run parts --check-against model.onnx"}));
+  sub.callback([a, &command] { command.run = [a] { return finish(run_all(*a)); }; });
 }
 
 }  // namespace xflow::cli

@@ -46,7 +46,7 @@ using KnownIntegers = std::unordered_map<std::string_view, ir::Constant>;
 
 // Divides the nodes of the main graph. `devices`: of each node, in the order of the file; a node without one
 // follows its first reader that has one, otherwise what it reads. Nodes of ONNX's own domain that compute
-// constants, whatever their device, are copied to the parts that read them. Values in `known` are never sent.
+// constants, whatever their device, are copied to the parts that read them. Values in `known` are not sent.
 ModelParts divide(const onnx_io::Document& document, std::span<const std::optional<std::uint32_t>> devices, const KnownIntegers& known);
 
 }  // namespace xflow::parallel

@@ -101,8 +101,8 @@ Result<std::string> PartWriter::info_of(std::string_view name, std::size_t numbe
 Result<std::string> PartWriter::graph_of(const ModelPart& part, std::size_t number) const {
   const onnx_io::Graph& graph = document_.main();
   WireWriter out;
-  for (const std::string_view piece : graph.pieces) {
-    WireReader reader(piece);
+  for (const std::string_view bytes : graph.pieces) {
+    WireReader reader(bytes);
     for (WireField field; reader.next(field);) {
       if (!is_list(field)) out.raw(field.whole);
     }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/report/page.h"
+#include "src/report/step_trace.h"
 #include "src/support/printable.h"
 #include "xflow/simulate.h"
 
@@ -98,20 +99,20 @@ std::string SimulationResult::to_svg() const {
   return text + "</svg>\n";
 }
 
-std::string SimulationResult::to_trace() const {
+std::string trace_of_step(const SimulationResult& result, int first, const std::string& before) {
   using TraceJson = nlohmann::ordered_json;
   constexpr double kMicroseconds = 1e6;
-  constexpr int kDevices = 1;  // process numbers
-  constexpr int kLinks = 2;
+  const int devices = first;
+  const int links = first + 1;
   TraceJson events = TraceJson::array();
   const auto name = [&](const char* what, int process, std::size_t thread, const std::string& text) {
     events.push_back({{"ph", "M"}, {"name", what}, {"pid", process}, {"tid", thread}, {"args", {{"name", text}}}});
   };
-  name("process_name", kDevices, 0, "devices");
-  name("process_name", kLinks, 0, "links and ports");
+  name("process_name", devices, 0, before + "devices");
+  name("process_name", links, 0, before + "links and ports");
   std::size_t thread = 0;
-  for (const TaskRow& row : rows_of(*this)) {
-    const int process = row.is_device ? kDevices : kLinks;
+  for (const TaskRow& row : rows_of(result)) {
+    const int process = row.is_device ? devices : links;
     name("thread_name", process, ++thread, row.name);
     for (const SimulatedTask* task : row.tasks) {
       events.push_back({{"ph", "X"},
@@ -126,5 +127,7 @@ std::string SimulationResult::to_trace() const {
   const TraceJson json = {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
   return onnx_io::printable_json(json.dump(1, ' ', false, TraceJson::error_handler_t::replace)) + "\n";
 }
+
+std::string SimulationResult::to_trace() const { return trace_of_step(*this, 1, ""); }
 
 }  // namespace xflow

@@ -12,7 +12,7 @@ def cpu_cluster(devices=2, latency=1e-6, bandwidth=1e10):
 
 
 def plan_of(count, policy, devices=2):
-    """A device for each node by its number: in turns, or consecutive shares."""
+    """A device for each node by its number: by turns, or consecutive shares."""
     chosen = {"single": lambda k: 0, "round-robin": lambda k: k % devices, "chain": lambda k: k * devices // count}[policy]
     return {"version": 1, "nodes": [{"node": k, "device": f"cpu{chosen(k)}"} for k in range(count)]}
 

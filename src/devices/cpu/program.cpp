@@ -50,8 +50,7 @@ class Program::Builder {
     for (const Plan::Output& output : program_.plan_.outputs) {
       program_.fixed_.emplace_back();
       if (!arena_.is_constant(output.value)) continue;
-      XFLOW_TRY(ir::Constant constant, data_.constant(output.value));
-      program_.fixed_.back() = eval::Tensor::of(std::move(constant));
+      XFLOW_TRY(program_.fixed_.back(), data_.constant(output.value));
     }
     return std::move(program_);
   }
@@ -295,14 +294,38 @@ void Program::run(std::span<Nanoseconds> launches) {
   }
 }
 
-Result<eval::Tensor> Program::read(std::size_t output) const {
-  if (fixed_[output]) return *fixed_[output];
+void Program::run(const std::function<void(std::size_t launch)>& before) {
+  device_->use_threads();
+  for (std::size_t k = 0; k < kernels_.size(); ++k) {
+    before(k);
+    if (kernels_[k] != nullptr) kernels_[k]->run();
+  }
+}
+
+std::vector<std::span<std::byte>> Program::input_memory(ValueId input) {
+  std::vector<std::span<std::byte>> memory;
+  for (const BufferId id : plan_.inputs) {
+    const Buffer& buffer = plan_.buffer(id);
+    if (buffer.value == input)
+      memory.emplace_back(memory_.get() + offsets_[static_cast<std::size_t>(id)], bytes_of(buffer.tensor, Layout::plain));
+  }
+  return memory;
+}
+
+Result<std::span<const std::byte>> Program::output_memory(std::size_t output) const {
+  if (fixed_[output]) return fixed_[output]->source->bytes();
   const auto& id = plan_.outputs[output].buffer;
   if (!id || plan_.buffer(plan_.memory_of(*id)).kind == Buffer::Kind::seeded)
     return fail(ErrorCode::unsupported, fmt::format("output {} is not run", output));
-  const ops::TensorSpec& tensor = plan_.buffer(*id).tensor;
-  const std::byte* begin = memory_.get() + offsets_[static_cast<std::size_t>(*id)];
-  return eval::Tensor::of({tensor.data_type, tensor.dims, ir::owned_bytes({begin, begin + bytes_of(tensor, Layout::plain)})});
+  return std::span<const std::byte>(memory_.get() + offsets_[static_cast<std::size_t>(*id)],
+                                    bytes_of(plan_.buffer(*id).tensor, Layout::plain));
+}
+
+Result<eval::Tensor> Program::read(std::size_t output) const {
+  if (fixed_[output]) return eval::Tensor::of(*fixed_[output]);
+  XFLOW_TRY(const std::span<const std::byte> memory, output_memory(output));
+  const ops::TensorSpec& tensor = plan_.buffer(*plan_.outputs[output].buffer).tensor;
+  return eval::Tensor::of({tensor.data_type, tensor.dims, ir::owned_bytes({memory.begin(), memory.end()})});
 }
 
 }  // namespace xflow::cost::cpu

@@ -3,7 +3,9 @@
 
 #include <xflow/error.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>
@@ -62,6 +64,15 @@ class Program final : public GraphProgram {
 
   Result<eval::Tensor> read(std::size_t output) const override;
 
+  // Runs and calls `before` with the number of each launch before it.
+  void run(const std::function<void(std::size_t launch)>& before);
+
+  // The memory of an input, in the layout of ONNX's raw_data, for each of its buffers; a run does not change
+  // it. None if no kernel reads the input.
+  std::vector<std::span<std::byte>> input_memory(ir::ValueId input);
+  // The memory of an output of the last run, up to the next run. Errors: as read.
+  Result<std::span<const std::byte>> output_memory(std::size_t output) const;
+
   // The implementation of launch k: "brgconv:avx512_core", "loop".
   std::string_view implementation(std::size_t launch) const { return kernels_[launch]->implementation(); }
 
@@ -78,7 +89,7 @@ class Program final : public GraphProgram {
   std::unique_ptr<std::byte[], Free> memory_;
   std::size_t bytes_ = 0;
   std::vector<std::size_t> offsets_;                // by buffer
-  std::vector<std::optional<eval::Tensor>> fixed_;  // outputs that are constants
+  std::vector<std::optional<ir::Constant>> fixed_;  // outputs that are constants
 };
 
 }  // namespace xflow::cost::cpu

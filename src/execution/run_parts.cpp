@@ -1,0 +1,392 @@
+#include "src/execution/run_parts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <utility>
+
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/device_costs.h"
+#include "src/execution/check_outputs.h"
+#include "src/execution/model_inputs.h"
+#include "src/execution/part_program.h"
+#include "src/execution/step_runner.h"
+#include "src/parallel/part_manifest.h"
+#include "src/support/file.h"
+#include "src/support/printable.h"
+
+namespace xflow::execution {
+namespace {
+
+using ops::TensorSpec;
+
+// The manifest of a whole model: one part.
+Result<PartManifest> manifest_of_model(const std::string& path, const std::vector<std::string>& allow_external) {
+  constexpr std::int64_t kFirstWithDefaults = 4;
+  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, allow_external));
+  PartManifest manifest;
+  manifest.model = path;
+  manifest.devices = {"cpu"};
+  PartDescription part;
+  part.file = path;
+  part.nodes = document.main().node_count;
+  for (const onnx_io::ValueInfo& input : document.main().inputs) {
+    const bool has_default = document.find(document.main().id, input.name)->initializer.has_value();
+    if (has_default && document.model().ir_version < kFirstWithDefaults) continue;
+    manifest.inputs.emplace_back(input.name);
+    part.inputs.push_back({std::string(input.name), std::nullopt, has_default});
+  }
+  for (const onnx_io::ValueInfo& output : document.main().outputs) {
+    part.outputs.emplace_back(output.name);
+    manifest.outputs.push_back({std::string(output.name), 0, false});
+  }
+  manifest.parts.push_back(std::move(part));
+  return manifest;
+}
+
+Result<PartManifest> manifest_at(const std::string& path, const std::vector<std::string>& allow_external) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(path, ignored)) return manifest_of_model(path, allow_external);
+  const std::filesystem::path folder(path);
+  const std::string file = (folder / parallel::kManifestName).string();
+  XFLOW_TRY(const auto bytes, onnx_io::FileBytes::open(file));
+  XFLOW_TRY(PartManifest manifest, parallel::read_manifest(bytes->bytes(), file));
+  for (PartDescription& part : manifest.parts) part.file = (folder / part.file).string();
+  return manifest;
+}
+
+// Types of outputs as a line each, for other processes.
+std::string text_of(std::span<const TensorSpec> types) {
+  std::string text;
+  for (const TensorSpec& type : types) {
+    text += std::to_string(static_cast<int>(type.data_type));
+    for (const std::int64_t dim : type.dims) text += fmt::format(" {}", dim);
+    text += '\n';
+  }
+  return text;
+}
+
+std::vector<TensorSpec> types_of(std::string_view text) {
+  std::vector<TensorSpec> types;
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(line.size() + 1);
+    std::vector<std::int64_t> numbers;
+    while (!line.empty()) {
+      std::int64_t number = 0;
+      const char* end = std::from_chars(line.data(), line.data() + line.size(), number).ptr;
+      numbers.push_back(number);
+      line.remove_prefix(std::min(line.size(), static_cast<std::size_t>(end - line.data()) + 1));
+    }
+    types.push_back({static_cast<ir::DataType>(numbers[0]), {numbers.begin() + 1, numbers.end()}, false});
+  }
+  return types;
+}
+
+template <typename Number>
+double median_of(std::vector<Number> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+class PartsRun {
+ public:
+  PartsRun(const std::string& path, const RunOptions& options) : path_(path), options_(options), messages_(options.messages) {}
+
+  Result<RunResult> run() {
+    auto manifest = manifest_at(path_, options_.allow_external);
+    XFLOW_CHECK(agree(manifest ? Result<void>() : fail(manifest.error())));
+    manifest_ = *std::move(manifest);
+    XFLOW_CHECK(check_processes());
+    if (messages_ != nullptr) messages_->introduce(manifest_.devices[process()]);
+    XFLOW_CHECK(agree(open_models()));
+    auto inputs = model_inputs(manifest_, programs_, options_);
+    XFLOW_CHECK(agree(inputs ? Result<void>() : fail(inputs.error())));
+    inputs_ = *std::move(inputs);
+    XFLOW_CHECK(fix_parts());
+    XFLOW_CHECK(agree(build()));
+    StepRunner steps(manifest_, programs_, messages_);
+    XFLOW_CHECK(agree(steps.bind()));
+    std::vector<StepTimes> times;
+    for (int k = 0; k < options_.warm_ups + options_.repeats; ++k) {
+      StepTimes own = steps.run();
+      if (k >= options_.warm_ups) times.push_back(std::move(own));
+    }
+    tell(RunPhase::preparing);
+    share_times(steps, times);
+    XFLOW_CHECK(gather_outputs(steps));
+    return finish(steps, times);
+  }
+
+ private:
+  std::size_t process() const { return messages_ == nullptr ? 0 : messages_->process(); }
+  bool is_own(std::size_t part) const { return messages_ == nullptr || manifest_.parts[part].device == process(); }
+  void tell(RunPhase phase) {
+    if (messages_ != nullptr) messages_->tell(phase, manifest_.parts.size(), Seconds(0));
+  }
+
+  // The error of the first process that has one, in all of them.
+  Result<void> agree(const Result<void>& own) {
+    if (messages_ == nullptr || messages_->processes() == 1) return own;
+    for (std::size_t from = 0; from < messages_->processes(); ++from) {
+      std::string text;
+      if (from == process() && !own)
+        text = std::string(1, static_cast<char>('A' + static_cast<int>(own.error().code))) + own.error().where + '\0' + own.error().message;
+      text = messages_->broadcast(from, text);
+      if (text.empty()) continue;
+      const std::size_t end = text.find('\0');
+      return fail(static_cast<ErrorCode>(text[0] - 'A'), text.substr(end + 1), text.substr(1, end - 1));
+    }
+    return {};
+  }
+
+  Result<void> check_processes() const {
+    const std::size_t devices = manifest_.devices.size();
+    if (messages_ == nullptr || messages_->processes() == devices) return {};
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("the parts are for {} device{} ({}), but there are {} processes; start {}, or one without mpirun", devices,
+                            devices == 1 ? "" : "s", onnx_io::printable(fmt::format("{}", fmt::join(manifest_.devices, ", "))),
+                            messages_->processes(), devices),
+                path_);
+  }
+
+  // The parts of this process, and those whose inputs say which inputs the model has.
+  Result<void> open_models() {
+    for (std::size_t k = 0; k < manifest_.parts.size(); ++k) {
+      programs_.emplace_back();
+      const bool reads_model = std::ranges::any_of(manifest_.parts[k].inputs, [](const PartTensor& tensor) { return !tensor.part; });
+      if (!is_own(k) && !reads_model) continue;
+      XFLOW_TRY(programs_[k], PartProgram::open(manifest_.parts[k].file, options_.allow_external));
+    }
+    return {};
+  }
+
+  // Sizes pass from part to part before anything runs.
+  Result<void> fix_parts() {
+    for (std::size_t k = 0; k < manifest_.parts.size(); ++k) {
+      const Result<void> own = is_own(k) ? fix_part(k) : Result<void>();
+      const std::size_t owner = messages_ == nullptr ? 0 : manifest_.parts[k].device;
+      XFLOW_CHECK(agree(own));
+      std::string text = is_own(k) ? text_of(programs_[k]->types()) : std::string();
+      if (messages_ != nullptr) text = messages_->broadcast(owner, text);
+      types_.push_back(types_of(text));
+    }
+    return {};
+  }
+
+  TensorSpec type_of(const PartTensor& tensor) const {
+    const auto& outputs = manifest_.parts[*tensor.part].outputs;
+    return types_[*tensor.part][static_cast<std::size_t>(std::ranges::find(outputs, tensor.name) - outputs.begin())];
+  }
+
+  Result<void> fix_part(std::size_t k) {
+    std::vector<InputShape> shapes;
+    for (const PartTensor& tensor : manifest_.parts[k].inputs) {
+      if (tensor.part) {
+        shapes.push_back({tensor.name, type_of(tensor).dims});
+      } else if (const auto given = inputs_.tensors.find(tensor.name); given != inputs_.tensors.end()) {
+        shapes.push_back({tensor.name, given->second.dims});
+      }
+    }
+    const auto fixed = programs_[k]->fix(shapes);
+    if (fixed) {
+      if (programs_[k]->types().size() == manifest_.parts[k].outputs.size()) return {};
+      return fail(ErrorCode::unreadable, "the outputs are not those of the manifest", manifest_.parts[k].file);
+    }
+    // Sizes of files of inputs are no option of the caller.
+    const Error& error = fixed.error();
+    const bool is_of_files = error.code == ErrorCode::invalid_argument && !options_.inputs.empty();
+    return fail(is_of_files ? ErrorCode::unreadable : error.code, error.message,
+                error.where.empty() ? manifest_.parts[k].file : error.where);
+  }
+
+  Result<void> build() {
+    OptimizeOptions device;
+    device.warning = options_.warning;
+    device.device.name = "cpu";
+    device.device.threads = 1;
+    XFLOW_CHECK(costs_.open(device, [this] {
+      std::size_t bytes = 0;
+      for (std::size_t k = 0; k < programs_.size(); ++k) bytes += is_own(k) ? programs_[k]->bytes_of_run() : 0;
+      return bytes;
+    }));
+    costs_.database =
+        std::make_shared<cost::Database>(cost::Database::open(options_.cost_database, costs_.device().info(), options_.warning));
+    for (std::size_t k = 0; k < programs_.size(); ++k) {
+      if (!is_own(k)) continue;
+      XFLOW_CHECK(programs_[k]->build(*costs_.cpu, *costs_.database));
+      for (const PartTensor& tensor : manifest_.parts[k].inputs) {
+        const auto given = inputs_.tensors.find(tensor.name);
+        if (!tensor.part && given != inputs_.tensors.end()) XFLOW_CHECK(programs_[k]->write(tensor.name, given->second));
+      }
+    }
+    costs_.database->flush();
+    return {};
+  }
+
+  // Completes the times of this process by those of the others.
+  void share_times(const StepRunner& steps, std::vector<StepTimes>& times) {
+    const std::size_t parts = manifest_.parts.size();
+    // Of each part: kernels, predicted seconds.
+    for (std::size_t k = 0; k < parts; ++k) {
+      const auto* plan = is_own(k) ? &programs_[k]->program().plan() : nullptr;
+      kernels_.push_back(plan == nullptr ? -1 : static_cast<double>(plan->launches.size()));
+      predicted_.push_back(plan == nullptr ? -1 : Seconds(plan->predicted).count());
+    }
+    for (std::size_t k = 0; k < steps.sent().size(); ++k)
+      bytes_.push_back(steps.bytes_of(k) == 0 ? -1 : static_cast<double>(steps.bytes_of(k)));
+    if (messages_ == nullptr) return;
+    std::vector<std::vector<double>*> all = {&kernels_, &predicted_, &bytes_};
+    for (StepTimes& step : times) all.insert(all.end(), {&step.part_starts, &step.part_ends, &step.sent, &step.arrived});
+    for (std::vector<double>* list : all) complete(*list);
+  }
+
+  void complete(std::vector<double>& list) {
+    if (list.empty()) return;
+    const std::string own(reinterpret_cast<const char*>(list.data()), list.size() * sizeof(double));
+    for (std::size_t from = 0; from < messages_->processes(); ++from) {
+      const std::string text = messages_->broadcast(from, own);
+      for (std::size_t k = 0; k < list.size(); ++k) {
+        double value = 0;
+        std::memcpy(&value, text.data() + k * sizeof(double), sizeof(double));
+        if (value >= 0) list[k] = value;
+      }
+    }
+  }
+
+  Result<void> gather_outputs(StepRunner& steps) {
+    std::vector<std::size_t> transfers;
+    for (std::size_t k = 0; k < manifest_.outputs.size(); ++k) {
+      const PartTensor& tensor = manifest_.outputs[k];
+      if (!tensor.part) {
+        XFLOW_CHECK(agree(add_input(tensor)));
+        continue;
+      }
+      const TensorSpec spec = type_of(tensor);
+      RunOutput output = described(tensor.name, spec);
+      const bool is_own_part = is_own(*tensor.part);
+      const int tag = static_cast<int>(steps.sent().size() + k);
+      std::span<const std::byte> memory;
+      if (is_own_part) {
+        PartProgram& program = *programs_[*tensor.part];
+        XFLOW_TRY(memory, program.program().output_memory(program.position_of_output(tensor.name)));
+      }
+      if (process() != 0) {
+        if (is_own_part) transfers.push_back(messages_->send(0, tag, memory.data(), memory.size()));
+        continue;
+      }
+      if (is_own_part) {
+        output.bytes.assign(reinterpret_cast<const char*>(memory.data()), memory.size());
+      } else {
+        output.bytes.resize(cost::bytes_of(spec, cost::Layout::plain));
+        steps.wait(messages_->receive(manifest_.parts[*tensor.part].device, tag, reinterpret_cast<std::byte*>(output.bytes.data()),
+                                      output.bytes.size()),
+                   *tensor.part);
+      }
+      result_.outputs.push_back(std::move(output));
+    }
+    for (const std::size_t transfer : transfers) steps.wait(transfer, manifest_.parts.size());
+    tell(RunPhase::preparing);
+    return {};
+  }
+
+  static RunOutput described(const std::string& name, const TensorSpec& spec) {
+    RunOutput output;
+    output.name = name;
+    output.data_type = ir::name(spec.data_type);
+    output.dims = spec.dims;
+    output.type = fmt::format("{}[{}]", output.data_type, fmt::join(spec.dims, ","));
+    return output;
+  }
+
+  // An output of the model that is one of its inputs.
+  Result<void> add_input(const PartTensor& tensor) {
+    const auto given = inputs_.tensors.find(tensor.name);
+    if (given == inputs_.tensors.end())
+      return fail(ErrorCode::unsupported, fmt::format("output '{}' is an input that no part reads; give its values with option 'inputs'",
+                                                      onnx_io::printable(tensor.name)));
+    XFLOW_TRY(const ir::Constant value, eval::to_constant(given->second));
+    XFLOW_TRY(const auto bytes, value.source->bytes());
+    RunOutput output = described(tensor.name, {value.data_type, value.dims, false});
+    output.bytes.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    result_.outputs.push_back(std::move(output));
+    return {};
+  }
+
+  Result<RunResult> finish(const StepRunner& steps, const std::vector<StepTimes>& times) {
+    result_.model = path_;
+    result_.devices = manifest_.devices;
+    result_.processes = messages_ == nullptr ? 1 : messages_->processes();
+    result_.inputs = inputs_.label;
+    result_.steps = times.size();
+    add_times(steps, times);
+    Result<void> checked;
+    if (!options_.check_against.empty() && process() == 0) {
+      auto check = check_outputs(options_.check_against, inputs_, result_.outputs, options_);
+      if (check) {
+        result_.check = *std::move(check);
+      } else {
+        checked = fail(check.error());
+      }
+    }
+    XFLOW_CHECK(agree(checked));
+    if (process() != 0) result_.outputs.clear();
+    return std::move(result_);
+  }
+
+  void add_times(const StepRunner& steps, const std::vector<StepTimes>& times) {
+    std::vector<std::pair<double, std::size_t>> lengths;
+    for (std::size_t k = 0; k < times.size(); ++k) {
+      double end = 0;
+      for (const auto* list : {&times[k].part_ends, &times[k].arrived}) {
+        for (const double one : *list) end = std::max(end, one);
+      }
+      lengths.emplace_back(end, k);
+    }
+    std::ranges::sort(lengths);
+    const auto [length, chosen] = lengths[(lengths.size() - 1) / 2];
+    result_.step = Seconds(length);
+    result_.fastest = Seconds(lengths[0].first);
+    const StepTimes& step = times[chosen];
+    const auto median = [&](std::vector<double> StepTimes::*starts, std::vector<double> StepTimes::*ends, std::size_t k) {
+      std::vector<double> all;
+      for (const StepTimes& one : times) all.push_back((one.*ends)[k] - (one.*starts)[k]);
+      return Seconds(median_of(std::move(all)));
+    };
+    for (std::size_t k = 0; k < manifest_.parts.size(); ++k) {
+      result_.parts.push_back({manifest_.parts[k].device, manifest_.parts[k].nodes, static_cast<std::size_t>(kernels_[k]),
+                               Seconds(predicted_[k]), median(&StepTimes::part_starts, &StepTimes::part_ends, k),
+                               Seconds(step.part_starts[k]), Seconds(step.part_ends[k])});
+    }
+    for (std::size_t k = 0; k < steps.sent().size() && messages_ != nullptr; ++k) {
+      const SentTensor& sent = steps.sent()[k];
+      result_.transfers.push_back({sent.name, sent.from, sent.to, static_cast<std::size_t>(std::max(bytes_[k], 0.0)),
+                                   median(&StepTimes::sent, &StepTimes::arrived, k), Seconds(step.sent[k]), Seconds(step.arrived[k])});
+    }
+  }
+
+  const std::string& path_;
+  const RunOptions& options_;
+  RunMessages* messages_;
+  PartManifest manifest_;
+  api::DeviceCosts costs_;  // before the programs, whose kernels are of its device
+  std::vector<std::unique_ptr<PartProgram>> programs_;
+  api::InputSet inputs_;
+  std::vector<std::vector<TensorSpec>> types_;  // by part, of its outputs
+  std::vector<double> kernels_;                 // by part
+  std::vector<double> predicted_;               // by part
+  std::vector<double> bytes_;                   // by sent tensor
+  RunResult result_;
+};
+
+}  // namespace
+
+Result<RunResult> run_parts(const std::string& path, const RunOptions& options) { return PartsRun(path, options).run(); }
+
+}  // namespace xflow::execution

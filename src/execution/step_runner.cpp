@@ -1,0 +1,154 @@
+#include "src/execution/step_runner.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <thread>
+#include <tuple>
+
+namespace xflow::execution {
+namespace {
+
+// A kernel that takes so many times what it was measured to take, beyond the patience of the watchdog, hangs.
+constexpr double kMostSlowdown = 10;
+// Polls before a process that waits gives its core to others.
+constexpr int kPolls = 2000;
+
+}  // namespace
+
+std::vector<SentTensor> sent_tensors(const PartManifest& manifest) {
+  std::vector<SentTensor> sent;
+  std::set<std::tuple<std::size_t, std::string, std::size_t>> known;
+  for (std::size_t reader = 0; reader < manifest.parts.size(); ++reader) {
+    const std::size_t to = manifest.parts[reader].device;
+    for (const PartTensor& tensor : manifest.parts[reader].inputs) {
+      if (!tensor.part) continue;
+      const std::size_t from = manifest.parts[*tensor.part].device;
+      if (from != to && known.emplace(*tensor.part, tensor.name, to).second) sent.push_back({tensor.name, *tensor.part, from, to, reader});
+    }
+  }
+  return sent;
+}
+
+Result<void> StepRunner::bind() {
+  inputs_.resize(manifest_.parts.size());
+  sends_.resize(sent_.size());
+  receives_.resize(sent_.size());
+  scratch_.resize(sent_.size());
+  sizes_.resize(sent_.size());
+  arriving_.resize(sent_.size());
+  for (std::size_t k = 0; k < sent_.size() && messages_ != nullptr; ++k) {
+    if (!is_own(sent_[k].source)) continue;
+    PartProgram& source = *programs_[sent_[k].source];
+    XFLOW_TRY(sends_[k], source.program().output_memory(source.position_of_output(sent_[k].name)));
+    sizes_[k] = sends_[k].size();
+  }
+  for (std::size_t part = 0; part < manifest_.parts.size(); ++part) {
+    if (!is_own(part)) continue;
+    for (const PartTensor& tensor : manifest_.parts[part].inputs) {
+      if (tensor.part) XFLOW_CHECK(bind_input(part, tensor));
+    }
+    for (std::size_t k = 0; k < manifest_.parts[part].outputs.size(); ++k) {
+      const auto memory = programs_[part]->program().output_memory(k);
+      if (!memory) return fail(memory.error());
+    }
+  }
+  return {};
+}
+
+Result<void> StepRunner::bind_input(std::size_t part, const PartTensor& tensor) {
+  PartInput input;
+  input.targets = programs_[part]->input_memory(tensor.name);
+  if (is_own(*tensor.part)) {
+    PartProgram& source = *programs_[*tensor.part];
+    XFLOW_TRY(input.source, source.program().output_memory(source.position_of_output(tensor.name)));
+  } else {
+    const auto is_this = [&](const SentTensor& sent) {
+      return sent.source == *tensor.part && sent.name == tensor.name && sent.to == manifest_.parts[part].device;
+    };
+    const auto k = static_cast<std::size_t>(std::ranges::find_if(sent_, is_this) - sent_.begin());
+    input.sent = k;
+    if (sent_[k].reader == part) {
+      if (input.targets.empty()) {
+        const auto& spec = programs_[part]->type_of_input(tensor.name);
+        scratch_[k].resize(cost::bytes_of(spec, cost::Layout::plain));
+        receives_[k] = scratch_[k];
+      } else {
+        receives_[k] = input.targets[0];
+      }
+    }
+    input.source = receives_[k];
+  }
+  for (const std::span<std::byte> target : input.targets) {
+    if (target.size() != input.source.size()) return fail(ErrorCode::internal, "a part reads another size than the one before it computes");
+  }
+  inputs_[part].push_back(std::move(input));
+  return {};
+}
+
+void StepRunner::wait(std::size_t transfer, std::size_t part) {
+  if (messages_->is_done(transfer)) return;
+  messages_->tell(RunPhase::waiting, part, Seconds(0));
+  for (int polls = 0; !messages_->is_done(transfer); ++polls) {
+    if (polls > kPolls) std::this_thread::yield();
+  }
+}
+
+// Inputs of programs are free from the end of a step to the next one.
+void StepRunner::receive_all() {
+  for (std::size_t k = 0; k < sent_.size(); ++k) {
+    if (sent_[k].to == process())
+      arriving_[k] = messages_->receive(sent_[k].from, static_cast<int>(k), receives_[k].data(), receives_[k].size());
+  }
+}
+
+void StepRunner::run_part(std::size_t part, StepTimes& times) {
+  for (const PartInput& input : inputs_[part]) {
+    if (input.sent && times.arrived[*input.sent] < 0) {
+      wait(arriving_[*input.sent], part);
+      times.arrived[*input.sent] = now();
+    }
+  }
+  times.part_starts[part] = now();
+  for (const PartInput& input : inputs_[part]) {
+    for (const std::span<std::byte> target : input.targets) {
+      if (target.data() != input.source.data() && !target.empty()) std::memcpy(target.data(), input.source.data(), target.size());
+    }
+  }
+  cost::cpu::Program& program = programs_[part]->program();
+  if (messages_ == nullptr) {
+    program.run();
+  } else {
+    program.run(
+        [&](std::size_t launch) { messages_->tell(RunPhase::computing, part, kMostSlowdown * program.plan().launches[launch].predicted); });
+  }
+  times.part_ends[part] = now();
+  for (std::size_t k = 0; k < sent_.size() && messages_ != nullptr; ++k) {
+    if (sent_[k].source != part) continue;
+    times.sent[k] = now();
+    leaving_.push_back(messages_->send(sent_[k].to, static_cast<int>(k), sends_[k].data(), sends_[k].size()));
+  }
+}
+
+StepTimes StepRunner::run() {
+  const std::size_t parts = manifest_.parts.size();
+  StepTimes times{std::vector<double>(parts, -1), std::vector<double>(parts, -1), std::vector<double>(sent_.size(), -1),
+                  std::vector<double>(sent_.size(), -1)};
+  if (messages_ != nullptr) {
+    receive_all();
+    messages_->tell(RunPhase::waiting, parts, Seconds(0));
+    messages_->wait_for_all();
+  }
+  begin_ = std::chrono::steady_clock::now();
+  std::size_t last = 0;
+  for (std::size_t part = 0; part < parts; ++part) {
+    if (!is_own(part)) continue;
+    run_part(part, times);
+    last = part;
+  }
+  for (const std::size_t transfer : leaving_) wait(transfer, last);
+  leaving_.clear();
+  return times;
+}
+
+}  // namespace xflow::execution

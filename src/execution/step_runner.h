@@ -1,0 +1,89 @@
+// Runs the steps of a model: the parts of this process in their order, with the tensors between them.
+#pragma once
+
+#include <xflow/error.h>
+#include <xflow/run.h>
+#include <xflow/split.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/execution/part_program.h"
+
+namespace xflow::execution {
+
+// A tensor that one device sends to another. A device receives a tensor once, whoever reads it there.
+struct SentTensor {
+  std::string name;
+  std::size_t source = 0;  // part that computes it
+  std::size_t from = 0;    // device
+  std::size_t to = 0;      // device
+  std::size_t reader = 0;  // the first part that reads it there
+};
+
+// The tensors that pass between devices, by (reader, order of its inputs).
+std::vector<SentTensor> sent_tensors(const PartManifest& manifest);
+
+// When tasks of one step ran, in seconds since its begin. A process knows its own; others are negative.
+struct StepTimes {
+  std::vector<double> part_starts;  // by part
+  std::vector<double> part_ends;
+  std::vector<double> sent;     // by tensor; known to the sender
+  std::vector<double> arrived;  // by tensor; known to the receiver
+};
+
+class StepRunner {
+ public:
+  // `programs`: by part; null for those of other processes. Without messages all parts are of this process.
+  // All arguments must outlive the runner.
+  StepRunner(const PartManifest& manifest, std::span<const std::unique_ptr<PartProgram>> programs, RunMessages* messages)
+      : manifest_(manifest), programs_(programs), messages_(messages), sent_(sent_tensors(manifest)) {}
+
+  // Finds the memory of all tensors. Errors: those of Program::output_memory.
+  Result<void> bind();
+  // Runs one step. All processes run it.
+  StepTimes run();
+
+  std::span<const SentTensor> sent() const { return sent_; }
+  // Bytes of a sent tensor of this process; 0 for those of others.
+  std::size_t bytes_of(std::size_t sent) const { return sizes_[sent]; }
+  // Waits for a transfer, which part number `part` needs.
+  void wait(std::size_t transfer, std::size_t part);
+
+ private:
+  // An input of a part: where its bytes are, and where they have to be.
+  struct PartInput {
+    std::optional<std::size_t> sent;  // it arrives from another device
+    std::span<const std::byte> source;
+    std::vector<std::span<std::byte>> targets;
+  };
+
+  std::size_t process() const { return messages_ == nullptr ? 0 : messages_->process(); }
+  bool is_own(std::size_t part) const {
+    return programs_[part] != nullptr && (messages_ == nullptr || manifest_.parts[part].device == process());
+  }
+  double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
+  Result<void> bind_input(std::size_t part, const PartTensor& tensor);
+  void receive_all();
+  void run_part(std::size_t part, StepTimes& times);
+
+  const PartManifest& manifest_;
+  std::span<const std::unique_ptr<PartProgram>> programs_;
+  RunMessages* messages_;
+  std::vector<SentTensor> sent_;
+  std::vector<std::vector<PartInput>> inputs_;     // by part
+  std::vector<std::span<const std::byte>> sends_;  // by sent tensor of this process
+  std::vector<std::span<std::byte>> receives_;     // by received tensor of this process
+  std::vector<std::vector<std::byte>> scratch_;    // of received tensors that no kernel reads
+  std::vector<std::size_t> sizes_;
+  std::vector<std::size_t> arriving_;  // transfers, by sent tensor
+  std::vector<std::size_t> leaving_;   // transfers of this step
+  std::chrono::steady_clock::time_point begin_;
+};
+
+}  // namespace xflow::execution
