@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "src/devices/cpu/cpu_executor.h"
 #include "src/devices/cpu/program.h"
@@ -68,6 +69,48 @@ TEST_F(ProgramTest, ConvolutionsWithResidualsAndActivations) {
   const ValueId pooled = op("max_pool", {d}, {{"kernel", list({2, 2})}, {"strides", list({2, 2})}});
   const ValueId mean = op("reduce_mean", {pooled}, {{"axes", list({2, 3})}, {"keep_dims", Poly(0)}});
   expect_computes({{op("matmul", {mean, constant({16, 10})}), c}});
+}
+
+// Their memory is that of the value, so they cannot be packed.
+TEST_F(ProgramTest, WeightsOfConvolutionsMayBeComputed) {
+  const ValueId x = input({2, 16, 12, 12});
+  const auto convolve = [&](const char* name, const Dims& weights, std::int64_t groups) {
+    return op(name, {x, op("tanh", {input(weights)})},
+              {{"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}, {"dilations", list({1, 1})}, {"groups", Poly(groups)}});
+  };
+  expect_computes({{convolve("conv", {32, 16, 3, 3}, 1), convolve("conv", {16, 1, 3, 3}, 16), convolve("conv", {32, 8, 3, 3}, 2),
+                    convolve("conv_transpose", {16, 32, 3, 3}, 1)}});
+}
+
+// The input and output memory of a program is that of its tensors, and does not move.
+TEST_F(ProgramTest, TensorsAreReadAndWrittenInPlace) {
+  const ValueId x = input({2, 6});
+  const ValueId unread = input({4});
+  const ValueId y = op("relu", {x});
+  auto program = build({{y, op("reshape", {y}, {{"shape", list({12})}}), constant({3}), x}});
+  ASSERT_TRUE(program);
+  EXPECT_TRUE(program->input_memory(unread).empty());
+  const auto memory = program->input_memory(x);
+  ASSERT_FALSE(memory.empty());
+  const std::vector<float> values = {-1, 2, -3, 4, -5, 6, -7, 8, -9, 10, -11, 12};
+  for (const std::span<std::byte> one : memory) {
+    ASSERT_EQ(one.size(), sizeof(float) * values.size());
+    std::memcpy(one.data(), values.data(), one.size());
+  }
+  std::vector<std::size_t> launches;
+  program->run([&](std::size_t launch) { launches.push_back(launch); });
+  EXPECT_EQ(launches.size(), program->plan().launches.size());
+  for (const std::size_t output : {0U, 1U, 3U}) {
+    const auto bytes = program->output_memory(output);
+    ASSERT_TRUE(bytes);
+    ASSERT_EQ(bytes->size(), sizeof(float) * values.size());
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      float value = 0;
+      std::memcpy(&value, bytes->data() + k * sizeof(float), sizeof(float));
+      EXPECT_EQ(value, output == 3 ? values[k] : std::max(values[k], 0.0F));
+    }
+  }
+  EXPECT_EQ(program->output_memory(2)->size(), sizeof(float) * 3);
 }
 
 TEST_F(ProgramTest, AResidualThatIsReadLaterIsNotOverwritten) {

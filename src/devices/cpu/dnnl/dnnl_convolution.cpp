@@ -56,13 +56,13 @@ bool sees_padding_alone(const Window& w, const Dims& kernel) {
 }
 
 // Weights of a transposed convolution are stored as [groups * inner, outer, kernel...].
-memory::desc transposed_weights(const Dims& weights, bool groups) {
+memory::desc transposed_weights(const Dims& weights, bool groups, memory::data_type type) {
   Dims order = weights;
   const std::size_t first = groups ? 1 : 0;
   std::swap(order[first], order[first + 1]);
   Dims strides = layout_strides(order, Layout::plain);
   std::swap(strides[first], strides[first + 1]);
-  return {weights, memory::data_type::f32, strides};
+  return {weights, type, strides};
 }
 
 template <typename Primitive>
@@ -77,8 +77,13 @@ void convolve(Build& build, algorithm function, bool transposed) {
   const std::vector<Step> steps = post_steps(build.spec);
   const bool bias = build.first_is_bias(y, 1, steps);
   const memory::desc bias_desc = bias ? plain_desc({y[1]}, memory::data_type::f32) : memory::desc();
+  // The user's weights with the groups as a separate dimension.
+  const auto rows = [&](memory::data_type of) { return transposed ? transposed_weights(weights, groups > 1, of) : plain_desc(weights, of); };
+  const memory::desc user = rows(memory::data_type::f32);
+  // Only weights that are known before the run can be packed.
+  const memory::desc taken = build.spec.operands[1].constant ? any_desc(weights, type) : rows(type);
   const auto make = [&](const dnnl::primitive_attr& attr) {
-    const typename Primitive::desc desc(kInference, function, layout_desc(x, type, build.layout), any_desc(weights, type), bias_desc,
+    const typename Primitive::desc desc(kInference, function, layout_desc(x, type, build.layout), taken, bias_desc,
                                         layout_desc(y, type, build.layout), win.strides, win.dilations, win.begin, win.end);
     return typename Primitive::primitive_desc(desc, attr, build.engine);
   };
@@ -100,8 +105,6 @@ void convolve(Build& build, algorithm function, bool transposed) {
     if (is_reference(pd.impl_info_str())) throw Lacking{"these post-operations"};
   }
   std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, build.operand(pd.src_desc(), x)}};
-  // The user's weights with the groups as a separate dimension.
-  const memory::desc user = transposed ? transposed_weights(weights, groups > 1) : plain_desc(weights, memory::data_type::f32);
   arguments.insert({DNNL_ARG_WEIGHTS, build.kernel->add_operand(pd.weights_desc(), user)});
   if (bias) arguments.insert({DNNL_ARG_BIAS, build.operand(pd.bias_desc(), {y[1]})});
   arguments.insert({DNNL_ARG_DST, build.result(pd.dst_desc(), y)});
