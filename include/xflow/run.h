@@ -27,6 +27,9 @@ enum class RunPhase : std::uint8_t {
   computing,  // it runs kernels
 };
 
+// In place of the number of a part: none.
+constexpr std::size_t kNoPart = SIZE_MAX;
+
 // Messages between the processes that run the parts of one model: all processes call run_parts with the same
 // arguments. A process that is lost, or that computes one kernel for too long, has to end all of them; run_parts
 // itself waits without a limit. Methods are called by one thread.
@@ -53,7 +56,8 @@ class RunMessages {
 
   // The name of what this process is, for messages of the watchdog: its device.
   virtual void introduce(const std::string& device) = 0;
-  // Called at each change, and before each kernel. A kernel may take `most`.
+  // Called at each change, and before each kernel, with the part that is computed or waits for its inputs,
+  // or kNoPart. A kernel may take `most`.
   virtual void tell(RunPhase phase, std::size_t part, Seconds most) = 0;
   // Ends all processes, with an error of this one that the others do not know.
   virtual void abort(const Error& error) = 0;
@@ -132,6 +136,37 @@ struct RunResult {
   // The outputs as a .npz file. Errors: unsupported for a type that NumPy does not have.
   XFLOW_API Result<std::string> to_npz() const;
 };
+
+// A cluster of the processes of a run: devices that are CPUs of this machine or others, and links measured by
+// messages of several sizes.
+struct MeasuredCluster {
+  // A size, and the median of half the time to send it and to get it back.
+  struct Sample {
+    std::size_t bytes = 0;
+    Seconds time{};
+  };
+  // latency + bytes / bandwidth fits the samples of all pairs that were measured, by relative least squares.
+  struct Link {
+    Seconds latency{};
+    double bandwidth = 0;  // bytes per second
+    std::vector<Sample> samples;
+  };
+  std::string name;                 // "cpu-2"
+  std::string kind;                 // the model of the CPU of the first process
+  double memory = 0;                // bytes for each process: that of the first one's machine, divided
+  std::vector<std::uint32_t> host;  // of each process
+  std::optional<Link> inside;       // if two processes are on one host
+  std::optional<Link> across;       // if two processes are on two hosts
+
+  // A cluster file (docs/cluster.schema.json).
+  XFLOW_API std::string to_json() const;
+  // A table of the samples.
+  XFLOW_API std::string to_text() const;
+};
+
+// Measures the links between the first process and each other one. All processes call it. Errors:
+// invalid_argument for one process; those of opening this CPU as a device.
+XFLOW_API Result<MeasuredCluster> measure_cluster(RunMessages& messages);
 
 // Runs the parts in the folder `path`, which xflow::split wrote, or the whole model in the file `path`. In
 // the first process it returns the result, in others a result without outputs. Errors of one process are

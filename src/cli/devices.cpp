@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 #include <xflow/device.h>
+#include <xflow/report.h>
+#include <xflow/run.h>
 
 #include <cstdio>
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/processes/mpi_workers.h"
+#include "src/cli/processes/run_processes.h"
 
 namespace xflow::cli {
 namespace {
@@ -26,13 +30,35 @@ ExitCode check(const std::string& name) {
   return ExitCode::done;
 }
 
+Result<void> measure_links(const std::string& file) {
+  if (mpi_place().processes == 1)
+    return fail(ErrorCode::invalid_argument,
+                "links are measured between processes; start two or more: mpirun -n 2 xflow devices --measure " + file);
+  XFLOW_TRY(const auto messages, join_run());
+  XFLOW_TRY(const MeasuredCluster cluster, measure_cluster(*messages));
+  if (messages->process() != 0) return {};
+  print(cluster.to_text(), is_standard_output(file));
+  return write_report(file, cluster.to_json());
+}
+
+ExitCode measure(const std::string& file) {
+  const auto measured = measure_links(file);
+  return measured || mpi_place().process != 0 ? ExitCode::done : report(measured.error());
+}
+
 }  // namespace
 
 void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
-  sub.add_option("--check", *name, "compare small graphs on this device (cpu, cuda:N) with the reference");
-  sub.footer(examples({"xflow devices", "xflow devices --check cuda:0"}));
-  sub.callback([&command, name] { command.run = [name] { return name->empty() ? list() : check(*name); }; });
+  auto cluster = std::make_shared<std::string>();
+  CLI::Option* checked = sub.add_option("--check", *name, "compare small graphs on this device (cpu, cuda:N) with the reference");
+  sub.add_option("--measure", *cluster, "measure the links between the processes of mpirun, and write them to this file as a cluster")
+      ->type_name("CLUSTER")
+      ->excludes(checked);
+  sub.footer(examples({"xflow devices", "xflow devices --check cuda:0", "mpirun -n 2 xflow devices --measure cpu-2.json"}));
+  sub.callback([&command, name, cluster] {
+    command.run = [name, cluster] { return !cluster->empty() ? measure(*cluster) : name->empty() ? list() : check(*name); };
+  });
 }
 
 }  // namespace xflow::cli

@@ -128,7 +128,7 @@ class PartsRun {
   std::size_t process() const { return messages_ == nullptr ? 0 : messages_->process(); }
   bool is_own(std::size_t part) const { return messages_ == nullptr || manifest_.parts[part].device == process(); }
   void tell(RunPhase phase) {
-    if (messages_ != nullptr) messages_->tell(phase, manifest_.parts.size(), Seconds(0));
+    if (messages_ != nullptr) messages_->tell(phase, kNoPart, Seconds(0));
   }
 
   // The error of the first process that has one, in all of them.
@@ -291,7 +291,7 @@ class PartsRun {
       }
       result_.outputs.push_back(std::move(output));
     }
-    for (const std::size_t transfer : transfers) steps.wait(transfer, manifest_.parts.size());
+    for (const std::size_t transfer : transfers) steps.wait(transfer, kNoPart);
     tell(RunPhase::preparing);
     return {};
   }

@@ -136,17 +136,15 @@ StepTimes StepRunner::run() {
                   std::vector<double>(sent_.size(), -1)};
   if (messages_ != nullptr) {
     receive_all();
-    messages_->tell(RunPhase::waiting, parts, Seconds(0));
+    messages_->tell(RunPhase::waiting, kNoPart, Seconds(0));
     messages_->wait_for_all();
   }
   begin_ = std::chrono::steady_clock::now();
-  std::size_t last = 0;
   for (std::size_t part = 0; part < parts; ++part) {
     if (!is_own(part)) continue;
     run_part(part, times);
-    last = part;
   }
-  for (const std::size_t transfer : leaving_) wait(transfer, last);
+  for (const std::size_t transfer : leaving_) wait(transfer, kNoPart);
   leaving_.clear();
   return times;
 }

@@ -52,7 +52,7 @@ class StepRunner {
   std::span<const SentTensor> sent() const { return sent_; }
   // Bytes of a sent tensor of this process; 0 for those of others.
   std::size_t bytes_of(std::size_t sent) const { return sizes_[sent]; }
-  // Waits for a transfer, which part number `part` needs.
+  // Waits for a transfer, which part number `part` needs, or kNoPart.
   void wait(std::size_t transfer, std::size_t part);
 
  private:

@@ -15,7 +15,7 @@ std::string work_of(const Beat& beat) {
     case RunPhase::computing:
       return fmt::format(", which was computing part {}", beat.part);
     case RunPhase::waiting:
-      return fmt::format(", which was waiting before part {}", beat.part);
+      return beat.part == kNoPart ? ", which was waiting for others" : fmt::format(", which was waiting for inputs of part {}", beat.part);
     case RunPhase::preparing:
       return "";
   }
@@ -24,6 +24,10 @@ std::string work_of(const Beat& beat) {
 
 Watchdog::Watchdog(std::size_t processes, std::size_t process, Seconds patience, double now)
     : process_(process), patience_(patience.count()), heard_(processes, Heard{now, {}}) {}
+
+void Watchdog::resume(double now) {
+  for (Heard& other : heard_) other.time = now;
+}
 
 void Watchdog::heard(std::size_t from, const Beat& beat, double now) { heard_[from] = {now, beat}; }
 

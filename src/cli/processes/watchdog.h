@@ -16,7 +16,7 @@ namespace xflow::cli {
 // What a process tells the others several times a second. It is sent as bytes.
 struct Beat {
   RunPhase phase = RunPhase::preparing;
-  std::uint64_t part = 0;            // that it computes, or for which it waits; the number of parts: none
+  std::uint64_t part = kNoPart;      // that it computes, or for whose inputs it waits
   std::array<char, 64> device = {};  // its name, ended by 0
 };
 
@@ -30,6 +30,8 @@ class Watchdog {
   // `process`: of this process. Times are in seconds of one clock.
   Watchdog(std::size_t processes, std::size_t process, Seconds patience, double now);
 
+  // This process did not run for a while, and heard nothing.
+  void resume(double now);
   // A message of another process arrived.
   void heard(std::size_t from, const Beat& beat, double now);
   // Why all processes have to end. `beat` is that of this process, which should change before `due`.

@@ -77,13 +77,17 @@ class Heartbeat {
  private:
   static constexpr std::chrono::milliseconds kPause{20};
   static constexpr double kInterval = 0.2;  // seconds between beats
+  static constexpr double kGap = 1;         // seconds between looks after which this process itself was stopped
 
   void watch() {
     double last = 0;
     double ending = 0;
+    double before = seconds_now();
     while (!is_over_) {
       receive();
       const double now = seconds_now();
+      if (now - before > kGap) watchdog_.resume(now);
+      before = now;
       if (now - last >= kInterval) {
         last = now;
         send();

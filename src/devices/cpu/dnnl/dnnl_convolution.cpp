@@ -78,7 +78,9 @@ void convolve(Build& build, algorithm function, bool transposed) {
   const bool bias = build.first_is_bias(y, 1, steps);
   const memory::desc bias_desc = bias ? plain_desc({y[1]}, memory::data_type::f32) : memory::desc();
   // The user's weights with the groups as a separate dimension.
-  const auto rows = [&](memory::data_type of) { return transposed ? transposed_weights(weights, groups > 1, of) : plain_desc(weights, of); };
+  const auto rows = [&](memory::data_type of) {
+    return transposed ? transposed_weights(weights, groups > 1, of) : plain_desc(weights, of);
+  };
   const memory::desc user = rows(memory::data_type::f32);
   // Only weights that are known before the run can be packed.
   const memory::desc taken = build.spec.operands[1].constant ? any_desc(weights, type) : rows(type);
