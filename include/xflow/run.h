@@ -78,6 +78,9 @@ struct RunOptions {
   // A model whose outputs for the same inputs are compared with those of the parts, by the rule of
   // check_files. Empty: nothing is compared.
   std::string check_against;
+  // A cluster with the devices of the parts, as for simulate. The step is simulated with the measured times
+  // of the kernels of the parts as tasks. Empty: it is not.
+  std::string cluster;
   std::vector<std::string> allow_external;          // as InputOptions::allow_external
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
   // Of the processes, as many as devices. Null: this process runs all parts.
@@ -124,6 +127,7 @@ struct RunResult {
   std::size_t steps = 0;               // that were timed
   Seconds step{};                      // median of the times from the begin of a step to the end of its last task
   Seconds fastest{};                   // the least of these times
+  std::optional<Seconds> simulated;    // the step, if RunOptions::cluster names a cluster
   std::vector<RunPart> parts;          // in the order of the manifest
   std::vector<RunTransfer> transfers;  // in the order of the parts that read them; none in one process
   std::vector<RunOutput> outputs;      // of the model, in its order

@@ -79,11 +79,12 @@ void add_run(CLI::App& sub, Command& command) {
   sub.add_option("--warm-up", a->options.warm_ups, "number of steps before them")->capture_default_str()->check(CLI::Range(0, 1000000));
   sub.add_option("--costs", a->options.cost_database, "file of measured costs of kernels, which decide how nodes are fused");
   sub.add_option("--check-against", a->options.check_against, "compare the outputs with those of this model, as xflow check");
+  sub.add_option("--cluster", a->options.cluster, "also simulate the step on this cluster, with the times of the parts' kernels");
   sub.add_option("--out", a->out, "write the outputs to this .npz file; - is standard output");
   sub.add_option("--trace", a->trace, "write a step as a Chrome trace, which Perfetto opens, to this file");
   add_allow_external(sub, a->options.allow_external);
   group(sub, "Input", {"--inputs", "--shape", "--seed", "--allow-external"});
-  group(sub, "Steps", {"--repeat", "--warm-up", "--costs"});
+  group(sub, "Steps", {"--repeat", "--warm-up", "--costs", "--cluster"});
   group(sub, "Output", {"--out", "--trace", "--check-against"});
   sub.footer(
       "Without mpirun, this process runs all parts. mpirun has to start one process for each device of the\n"

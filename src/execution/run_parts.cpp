@@ -14,6 +14,7 @@
 #include "src/execution/check_outputs.h"
 #include "src/execution/model_inputs.h"
 #include "src/execution/part_program.h"
+#include "src/execution/simulated_step.h"
 #include "src/execution/step_runner.h"
 #include "src/parallel/part_manifest.h"
 #include "src/support/file.h"
@@ -326,6 +327,11 @@ class PartsRun {
     result_.inputs = inputs_.label;
     result_.steps = times.size();
     add_times(steps, times);
+    if (!options_.cluster.empty()) {
+      auto simulated = simulated_step(options_.cluster, manifest_, result_.parts, steps.sent(), bytes_);
+      XFLOW_CHECK(agree(simulated ? Result<void>() : fail(simulated.error())));
+      result_.simulated = *simulated;
+    }
     Result<void> checked;
     if (!options_.check_against.empty() && process() == 0) {
       auto check = check_outputs(options_.check_against, inputs_, result_.outputs, options_);

@@ -61,6 +61,8 @@ std::string RunResult::to_text() const {
   line("inputs", onnx_io::printable(inputs));
   line("step",
        steps == 1 ? milliseconds(step) : fmt::format("{}, median of {}; the fastest {}", milliseconds(step), steps, milliseconds(fastest)));
+  if (simulated)
+    line("simulated", fmt::format("{}, {:.2f} of the measured step", milliseconds(*simulated), simulated->count() / step.count()));
   text += part_table(*this) + transfer_table(*this);
   text += "\n";
   for (const RunOutput& output : outputs) line("output", fmt::format("{}: {}", onnx_io::printable(output.name), output.type));
