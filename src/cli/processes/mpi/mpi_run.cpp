@@ -83,10 +83,15 @@ class Heartbeat {
     double last = 0;
     double ending = 0;
     double before = seconds_now();
+    bool was_stopped = false;
     while (!is_over_) {
       receive();
       const double now = seconds_now();
-      if (now - before > kGap) watchdog_.resume(now);
+      if (now - before > kGap) {
+        watchdog_.resume(now);
+        due_.store(now + kPatience.count(), std::memory_order_relaxed);
+        was_stopped = true;
+      }
       before = now;
       if (now - last >= kInterval) {
         last = now;
@@ -96,7 +101,9 @@ class Heartbeat {
       if (has_to_end != 0) {
         if (ending == 0) ending = now;
         if (now - ending > 2.5 * kInterval) {
-          if (const auto lost = watchdog_.lost(2 * kInterval, now)) std::fprintf(stderr, "xflow: %s\n", lost->c_str());
+          // The others have said of a stopped process that it does not answer.
+          const auto lost = was_stopped ? std::nullopt : watchdog_.lost(2 * kInterval, now);
+          if (lost) std::fprintf(stderr, "xflow: %s\n", lost->c_str());
           std::_Exit(128 + SIGTERM);
         }
       }
