@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "src/devices/cpu/cpu_device.h"
+#include "src/execution/guarded_run.h"
 #include "src/search/run_limits.h"
 
 namespace xflow::execution {
@@ -113,7 +114,9 @@ std::pair<double, double> fit_link(std::span<const MeasuredCluster::Sample> samp
   return {a, b};
 }
 
-Result<MeasuredCluster> measure_cluster(RunMessages& messages) {
+namespace {
+
+Result<MeasuredCluster> measure(RunMessages& messages) {
   if (messages.processes() < 2)
     return fail(ErrorCode::invalid_argument, "links are measured between processes; start two or more by mpirun");
   messages.introduce(fmt::format("cpu{}", messages.process()));
@@ -140,6 +143,12 @@ Result<MeasuredCluster> measure_cluster(RunMessages& messages) {
     (*link)->bandwidth = per_byte > 0 ? 1 / per_byte : kMostBandwidth;
   }
   return cluster;
+}
+
+}  // namespace
+
+Result<MeasuredCluster> measure_cluster(RunMessages& messages) {
+  return guarded_run<MeasuredCluster>(&messages, [&] { return measure(messages); });
 }
 
 }  // namespace xflow::execution

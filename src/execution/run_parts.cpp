@@ -12,6 +12,7 @@
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/device_costs.h"
 #include "src/execution/check_outputs.h"
+#include "src/execution/guarded_run.h"
 #include "src/execution/model_inputs.h"
 #include "src/execution/part_program.h"
 #include "src/execution/simulated_step.h"
@@ -393,6 +394,10 @@ class PartsRun {
 
 }  // namespace
 
-Result<RunResult> run_parts(const std::string& path, const RunOptions& options) { return PartsRun(path, options).run(); }
+Result<RunResult> run_parts(const std::string& path, const RunOptions& options) {
+  if (options.repeats < 1 || options.warm_ups < 0)
+    return fail(ErrorCode::invalid_argument, "expected at least one step, and no negative number of warm-up steps");
+  return guarded_run<RunResult>(options.messages, [&] { return PartsRun(path, options).run(); });
+}
 
 }  // namespace xflow::execution

@@ -83,5 +83,30 @@ TEST(Npz, ReadsWhatNumpyWrites) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Npz, IsReadAsItWasWritten) {
+  const std::vector<float> floats = {1, -2, 3.5F, 0, 5, 6};
+  const std::string bytes(reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float));
+  const std::vector<NpzArray> arrays = {{"a", ir::DataType::float32, {2, 3}, bytes},
+                                        {"scalar", ir::DataType::boolean, {}, std::string_view("\1", 1)},
+                                        {"empty", ir::DataType::int64, {0, 4}, {}},
+                                        {"row", ir::DataType::uint16, {1}, std::string_view("\1\1", 2)}};
+  const auto written = write_npz(arrays);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(*written, *write_npz(arrays));
+  const auto read = parse_npz(*written);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(read->size(), 4U);
+  EXPECT_EQ(*doubles(read->at("a")), (std::vector<double>{1, -2, 3.5, 0, 5, 6}));
+  EXPECT_EQ(type_text(read->at("a")), "float32[2,3]");
+  EXPECT_EQ(type_text(read->at("scalar")), "bool[]");
+  EXPECT_EQ(type_text(read->at("empty")), "int64[0,4]");
+  EXPECT_EQ(*integers(read->at("row")), std::vector<std::int64_t>{257});
+}
+
+TEST(Npz, TypesThatNumpyDoesNotHaveAreRefused) {
+  const std::vector<NpzArray> arrays = {{"a", ir::DataType::bfloat16, {1}, std::string_view("\0\0", 2)}};
+  EXPECT_EQ(write_npz(arrays).error().text(), "NumPy has no type bfloat16, which array 'a' has");
+}
+
 }  // namespace
 }  // namespace xflow::eval

@@ -13,9 +13,10 @@ std::string name_of_process(std::size_t process, const Beat& beat) {
 std::string work_of(const Beat& beat) {
   switch (beat.phase) {
     case RunPhase::computing:
-      return fmt::format(", which was computing part {}", beat.part);
+      return fmt::format(", which was computing part {},", beat.part);
     case RunPhase::waiting:
-      return beat.part == kNoPart ? ", which was waiting for others" : fmt::format(", which was waiting for inputs of part {}", beat.part);
+      return beat.part == kNoPart ? ", which was waiting for others,"
+                                  : fmt::format(", which was waiting for inputs of part {},", beat.part);
     case RunPhase::preparing:
       return "";
   }
@@ -47,14 +48,14 @@ std::optional<std::string> Watchdog::complaint(const Beat& beat, double due, dou
   const double waited = now - heard_[*other].time - patience_;
   if (waited < kTurn * static_cast<double>(before_this(*other))) return std::nullopt;
   const Beat& last = heard_[*other].beat;
-  return fmt::format("{}{}, has not answered for {:g} s", name_of_process(*other, last), work_of(last), patience_);
+  return fmt::format("{}{} has not answered for {:g} s", name_of_process(*other, last), work_of(last), patience_);
 }
 
 std::optional<std::string> Watchdog::lost(double silence, double now) const {
   const auto other = silent(silence, now);
   if (!other || before_this(*other) != 0) return std::nullopt;
   const Beat& last = heard_[*other].beat;
-  return fmt::format("{}{}, has ended", name_of_process(*other, last), work_of(last));
+  return fmt::format("{}{} has ended", name_of_process(*other, last), work_of(last));
 }
 
 }  // namespace xflow::cli

@@ -22,7 +22,7 @@ struct Beat {
 
 // "process 1 (device 'cpu1')"
 std::string name_of_process(std::size_t process, const Beat& beat);
-// ", which was computing part 3"; empty if it prepares itself.
+// ", which was computing part 3,"; empty if it prepares itself.
 std::string work_of(const Beat& beat);
 
 class Watchdog {

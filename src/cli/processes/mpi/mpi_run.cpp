@@ -219,7 +219,7 @@ class MpiRun final : public RunMessages {
 
   void abort(const Error& error) override {
     const Beat beat = heartbeat_.beat();
-    std::fprintf(stderr, "xflow: %s%s: %s\n", name_of_process(process(), beat).c_str(), work_of(beat).c_str(), error.text().c_str());
+    std::fprintf(stderr, "xflow: %s%s ended: %s\n", name_of_process(process(), beat).c_str(), work_of(beat).c_str(), error.text().c_str());
     std::fflush(stderr);
     MPI_Abort(MPI_COMM_WORLD, 3);
     std::_Exit(3);

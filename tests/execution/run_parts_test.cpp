@@ -1,0 +1,211 @@
+// Runs of parts in one process and in several, which threads stand for.
+#include "src/execution/run_parts.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <new>
+#include <random>
+
+#include "src/execution/measure_cluster.h"
+#include "src/parallel/model_parts.h"
+#include "src/parallel/part_document.h"
+#include "src/parallel/part_manifest.h"
+#include "tests/execution/thread_messages.h"
+#include "tests/onnx/model_builder.h"
+
+namespace xflow::execution {
+namespace {
+
+using onnx_io::Document;
+using onnx_io::testing::float_info;
+using onnx_io::testing::GraphParts;
+using onnx_io::testing::node;
+using onnx_io::testing::TemporaryFolder;
+using xflow::testing::run_in_threads;
+
+void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+// A model of sums and functions of a few floats, of which every sink is an output.
+GraphParts random_graph(std::mt19937& random, std::size_t nodes) {
+  GraphParts graph;
+  graph.inputs = {float_info("x", {2, 3})};
+  std::vector<bool> is_read(nodes);
+  const auto earlier = [&](std::size_t k) -> std::string {
+    const std::size_t from = random() % (k + 1);
+    if (from == k) return "x";
+    is_read[from] = true;
+    return fmt::format("v{}", from);
+  };
+  for (std::size_t k = 0; k < nodes; ++k) {
+    const std::string output = fmt::format("v{}", k);
+    if (random() % 2 == 0) {
+      graph.nodes.push_back(node("Sub", "", {earlier(k), earlier(k)}, {output}));
+    } else {
+      graph.nodes.push_back(node("Tanh", "", {earlier(k)}, {output}));
+    }
+  }
+  for (std::size_t k = 0; k < nodes; ++k) {
+    if (!is_read[k]) graph.outputs.push_back(float_info(fmt::format("v{}", k), {2, 3}));
+  }
+  return graph;
+}
+
+// Splits a model at random over devices and writes it to a folder. Returns the manifest.
+PartManifest split_at_random(const std::string& bytes, std::uint32_t devices, std::mt19937& random, const std::string& folder) {
+  const Document document = onnx_io::testing::parsed(bytes);
+  std::vector<std::optional<std::uint32_t>> placed;
+  for (std::size_t k = 0; k < document.nodes().size(); ++k) placed.emplace_back(k < devices ? k : random() % devices);
+  ir::Arena arena;
+  const auto lifted = onnx_io::lift(document, arena, {.infer = true});
+  const auto parts = parallel::divide(document, placed, {});
+  const parallel::KnownIntegers known;
+  const parallel::PartWriter writer(document, *lifted, arena, known);
+  PartManifest manifest;
+  manifest.model = manifest.cluster = manifest.plan = "test";
+  for (std::uint32_t device = 0; device < devices; ++device) manifest.devices.push_back(fmt::format("d{}", device));
+  manifest.inputs = {"x"};
+  const auto described = [](const parallel::CutTensor& tensor) {
+    return PartTensor{std::string(tensor.name), tensor.part ? std::optional<std::size_t>(*tensor.part) : std::nullopt, false};
+  };
+  for (std::size_t k = 0; k < parts.parts.size(); ++k) {
+    const parallel::ModelPart& part = parts.parts[k];
+    PartDescription description{part.device, fmt::format("part-{}.onnx", k), part.nodes.size(), {}, {}};
+    for (const auto& input : part.inputs) description.inputs.push_back(described(input));
+    description.outputs.assign(part.outputs.begin(), part.outputs.end());
+    write(folder + "/" + description.file, *writer.write(part, k));
+    manifest.parts.push_back(std::move(description));
+  }
+  for (const auto& output : parts.outputs) manifest.outputs.push_back(described(output));
+  write(folder + "/" + parallel::kManifestName, manifest.to_json());
+  return manifest;
+}
+
+TEST(RunParts, SeveralProcessesComputeWhatOneDoesAndTheModel) {
+  std::mt19937 random(1);
+  for (int run = 0; run < 12; ++run) {
+    const TemporaryFolder folder;
+    const std::uint32_t devices = 2 + run % 3;
+    const std::string bytes = onnx_io::testing::model_of(random_graph(random, devices + random() % 12));
+    write(folder.file("model.onnx"), bytes);
+    const PartManifest manifest = split_at_random(bytes, devices, random, folder.path());
+    RunOptions options;
+    options.repeats = 3;
+    options.seed = static_cast<std::uint64_t>(run);
+    options.check_against = folder.file("model.onnx");
+    const auto alone = execution::run_parts(folder.path(), options);
+    ASSERT_TRUE(alone) << alone.error().text();
+    EXPECT_TRUE(alone->check->equal) << alone->check->difference;
+    const auto results = run_in_threads(devices, folder.path(), options);
+    for (const auto& result : results) ASSERT_TRUE(result) << result.error().text();
+    EXPECT_TRUE(results[0]->check->equal) << results[0]->check->difference;
+    EXPECT_EQ(results[0]->processes, devices);
+    ASSERT_EQ(results[0]->outputs.size(), alone->outputs.size());
+    for (std::size_t k = 0; k < alone->outputs.size(); ++k) EXPECT_EQ(results[0]->outputs[k].type, alone->outputs[k].type);
+    EXPECT_TRUE(results[1]->outputs.empty());
+    // Each part and transfer has times in their order.
+    for (std::size_t k = 0; k < manifest.parts.size(); ++k) {
+      EXPECT_GE(results[0]->parts[k].start.count(), 0);
+      EXPECT_GE(results[0]->parts[k].end, results[0]->parts[k].start);
+      EXPECT_LE(results[0]->parts[k].end, results[0]->step);
+    }
+    for (const RunTransfer& transfer : results[0]->transfers) EXPECT_EQ(transfer.bytes, 6 * sizeof(float));
+    EXPECT_EQ(alone->transfers.size(), 0U);
+  }
+}
+
+TEST(RunParts, ErrorsOfOneProcessAreThoseOfAll) {
+  std::mt19937 random(2);
+  const TemporaryFolder folder;
+  const std::string bytes = onnx_io::testing::model_of(random_graph(random, 8));
+  const PartManifest manifest = split_at_random(bytes, 2, random, folder.path());
+  const auto three = run_in_threads(3, folder.path(), {});
+  for (const auto& result : three) {
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
+    EXPECT_EQ(result.error().message, "the parts are for 2 devices (d0, d1), but there are 3 processes; start 2, or one without mpirun");
+  }
+  // Only one process reads the last part.
+  write(folder.file(manifest.parts.back().file), "no model");
+  const auto results = run_in_threads(2, folder.path(), {});
+  ASSERT_FALSE(results[0]);
+  ASSERT_FALSE(results[1]);
+  EXPECT_EQ(results[0].error(), results[1].error());
+  EXPECT_EQ(results[0].error().code, ErrorCode::unreadable);
+}
+
+// Messages whose first broadcast finds no memory.
+class OutOfMemory final : public xflow::testing::ThreadMessages {
+ public:
+  using ThreadMessages::ThreadMessages;
+  std::string broadcast(std::size_t /*from*/, const std::string& /*text*/) override { throw std::bad_alloc(); }
+};
+
+TEST(RunParts, AnExceptionEndsAllProcesses) {
+  std::mt19937 random(3);
+  const TemporaryFolder folder;
+  split_at_random(onnx_io::testing::model_of(random_graph(random, 4)), 2, random, folder.path());
+  xflow::testing::ThreadNetwork network(2);
+  OutOfMemory messages(network, 1);
+  RunOptions options;
+  options.messages = &messages;
+  const auto result = execution::run_parts(folder.path(), options);
+  ASSERT_FALSE(result);
+  ASSERT_EQ(network.aborted.size(), 1U);
+  EXPECT_EQ(network.aborted[0], ": " + result.error().text());
+  EXPECT_EQ(result.error().code, ErrorCode::limit);
+}
+
+TEST(RunParts, RefusesNoSteps) {
+  RunOptions options;
+  options.repeats = 0;
+  EXPECT_EQ(execution::run_parts("none", options).error().text(), "expected at least one step, and no negative number of warm-up steps");
+}
+
+TEST(FitLink, FindsTheLatencyAndTheBandwidth) {
+  std::vector<MeasuredCluster::Sample> samples;
+  for (std::size_t bytes = 1000; bytes < 10'000'000; bytes *= 3)
+    samples.push_back({bytes, Seconds(5e-6 + static_cast<double>(bytes) / 2e9)});
+  const auto [latency, per_byte] = fit_link(samples);
+  EXPECT_NEAR(latency, 5e-6, 1e-10);
+  EXPECT_NEAR(per_byte, 1 / 2e9, 1e-14);
+}
+
+TEST(FitLink, NeitherIsNegative) {
+  // Times that grow faster than the bytes, and times that fall.
+  const std::vector<MeasuredCluster::Sample> steep = {{1000, Seconds(1e-6)}, {2000, Seconds(4e-6)}};
+  EXPECT_EQ(fit_link(steep).first, 0);
+  EXPECT_GT(fit_link(steep).second, 0);
+  const std::vector<MeasuredCluster::Sample> falling = {{1000, Seconds(4e-6)}, {2000, Seconds(1e-6)}};
+  EXPECT_GT(fit_link(falling).first, 0);
+  EXPECT_EQ(fit_link(falling).second, 0);
+  const std::vector<MeasuredCluster::Sample> single = {{1000, Seconds(1e-6)}};
+  EXPECT_NEAR(fit_link(single).second, 1e-9, 1e-15);
+}
+
+TEST(MeasureCluster, IsOfAllProcesses) {
+  xflow::testing::ThreadNetwork network(3);
+  std::vector<Result<MeasuredCluster>> clusters(3, fail(ErrorCode::internal, "not run"));
+  std::vector<std::thread> threads;
+  for (std::size_t process = 0; process < 3; ++process) {
+    threads.emplace_back([&, process] {
+      xflow::testing::ThreadMessages messages(network, process);
+      clusters[process] = execution::measure_cluster(messages);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& cluster : clusters) ASSERT_TRUE(cluster) << cluster.error().text();
+  EXPECT_EQ(clusters[0]->name, "cpu-3");
+  EXPECT_EQ(clusters[0]->host, (std::vector<std::uint32_t>{0, 0, 0}));
+  ASSERT_TRUE(clusters[0]->inside);
+  EXPECT_FALSE(clusters[0]->across);
+  EXPECT_EQ(clusters[0]->inside->samples.size(), 14U);
+  xflow::testing::ThreadNetwork alone(1);
+  xflow::testing::ThreadMessages messages(alone, 0);
+  EXPECT_EQ(execution::measure_cluster(messages).error().text(), "links are measured between processes; start two or more by mpirun");
+}
+
+}  // namespace
+}  // namespace xflow::execution
