@@ -176,8 +176,8 @@ XFLOW_API Result<MeasuredCluster> measure_cluster(RunMessages& messages);
 // the first process it returns the result, in others a result without outputs. Errors of one process are
 // returned by all of them. Tensors of 2^31 bytes and more are sent, too.
 //
-// Errors: unreadable for a folder without a manifest, for files that are no models and for inputs that do not
-// fit; invalid_argument for shapes that the model does not have and for a number of processes that is not
+// Errors: unreadable for a folder without a manifest, for files that are no models and for inputs that do
+// not fit; invalid_argument for shapes that the model does not have and for a number of processes that is not
 // that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of check_files.
 XFLOW_API Result<RunResult> run_parts(const std::string& path, const RunOptions& options);
 

@@ -65,11 +65,11 @@ struct PartManifest {
 // Splits the model in the file `model` and writes the parts and manifest.json to `folder`, which must be
 // empty or not exist.
 //
-// A part is a largest set of nodes of one device that runs without waiting in the middle. The stage of a
-// node is the largest number of changes of the device on a path to it, and a part has the nodes of one device
-// and stage. Nodes are copied byte for byte. Initializers, and nodes that compute constants, are copied to each
-// part that reads them; integers that are known before a run, such as shapes, become initializers. A node
-// that the plan gives no device follows its first reader that has one.
+// A part is a set of nodes of one device that runs without waiting in the middle: the stage of a node is the
+// largest number of changes of the device on a path to it, and a part has the nodes of one device and stage.
+// Nodes are copied byte for byte. Initializers, and nodes that compute constants, are copied to each part
+// that reads them; integers that are known before a run, such as shapes, become initializers. A node that
+// the plan gives no device follows its first reader that has one.
 //
 // Errors: unreadable for a file that is no model, cluster or plan, with the first fault; invalid_argument
 // for shapes that the model does not have; unsupported for a tensor between parts whose type is unknown, and

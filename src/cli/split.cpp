@@ -46,7 +46,7 @@ void add_split(CLI::App& sub, Command& command) {
   group(sub, "Devices", {"--cluster", "--plan"});
   group(sub, "Output", {"--out"});
   sub.footer(
-      "A part is a largest set of nodes of one device that runs without waiting in the middle. Each part is an\n"
+      "A part is a set of nodes of one device that runs without waiting in the middle. Each part is an\n"
       "ordinary model, and manifest.json says where its inputs come from (docs/parts.schema.json).\n\n" +
       examples({"xflow split model.onnx --plan plan.json --cluster pair.json --out parts", "mpirun -n 2 xflow run parts"}));
   sub.callback([a, &command] { command.run = [a] { return run_split(*a); }; });

@@ -1,4 +1,5 @@
-// Reader and writer of NumPy files: .npy (one tensor) and .npz (a zip archive of tensors, stored or deflated).
+// Reader and writer of NumPy files: .npy (one tensor) and .npz (a zip archive of tensors, stored or
+// deflated).
 //
 // Formats: numpy.lib.format versions 1 to 3; ZIP APPNOTE 6.3.9 with the central directory, zip64 included.
 #pragma once

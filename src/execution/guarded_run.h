@@ -9,8 +9,8 @@
 
 namespace xflow::execution {
 
-// Returns the result of `body`, or the error for the exception that it threw. The other processes do not know
-// of it and would wait for this one, so all are ended. `messages` may be null.
+// Returns the result of `body`, or the error for the exception that it threw. The other processes do not
+// know of it and would wait for this one, so all are ended. `messages` may be null.
 template <typename T, typename Body>
 Result<T> guarded_run(RunMessages* messages, const Body& body) {
   try {

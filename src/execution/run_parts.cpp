@@ -363,6 +363,7 @@ class PartsRun {
     const StepTimes& step = times[chosen];
     const auto median = [&](std::vector<double> StepTimes::*starts, std::vector<double> StepTimes::*ends, std::size_t k) {
       std::vector<double> all;
+      all.reserve(times.size());
       for (const StepTimes& one : times) all.push_back((one.*ends)[k] - (one.*starts)[k]);
       return Seconds(median_of(std::move(all)));
     };

@@ -9,7 +9,7 @@
 namespace xflow::execution {
 namespace {
 
-// A kernel that takes so many times what it was measured to take, beyond the patience of the watchdog, hangs.
+// A kernel that takes so many times its measured time, and the patience of the watchdog, hangs.
 constexpr double kMostSlowdown = 10;
 // Polls before a process that waits gives its core to others.
 constexpr int kPolls = 2000;

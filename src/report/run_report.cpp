@@ -64,7 +64,7 @@ std::string RunResult::to_text() const {
   if (simulated)
     line("simulated", fmt::format("{}, {:.2f} of the measured step", milliseconds(*simulated), simulated->count() / step.count()));
   text += part_table(*this) + transfer_table(*this);
-  text += "\n";
+  text += '\n';
   for (const RunOutput& output : outputs) line("output", fmt::format("{}: {}", onnx_io::printable(output.name), output.type));
   if (check) text += "\n" + check->to_text();
   return text;
@@ -83,6 +83,7 @@ std::string RunResult::to_trace() const {
 
 Result<std::string> RunResult::to_npz() const {
   std::vector<eval::NpzArray> arrays;
+  arrays.reserve(outputs.size());
   for (const RunOutput& output : outputs)
     arrays.push_back({output.name, ir::data_type_from_name(output.data_type).value_or(ir::DataType::undefined), output.dims, output.bytes});
   return eval::write_npz(arrays);

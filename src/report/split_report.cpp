@@ -22,7 +22,7 @@ std::string PartManifest::to_text() const {
     text += fmt::format("{:>4}  {:<16}{:>7}{:>15}{:>17}  {}\n", k, onnx_io::printable(devices[part.device]), part.nodes,
                         part.inputs.size() - static_cast<std::size_t>(received), received, part.file);
   }
-  if (copied > 0 || left_out > 0) text += "\n";
+  if (copied > 0 || left_out > 0) text += '\n';
   if (copied > 0) text += fmt::format("copied      {} of constants that several parts read\n", counted(copied, "node"));
   if (left_out > 0)
     text += fmt::format("left out    {} with results that are known before a run or not needed\n", counted(left_out, "node"));

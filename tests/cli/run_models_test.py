@@ -1,4 +1,4 @@
-"""Splits models of the folder XFLOW_TEST_MODELS in two and runs the parts with `xflow run`, in one process and, where MPIRUN is given, in two:
+"""Splits models of the folder XFLOW_TEST_MODELS in two and runs the parts with `xflow run`, in two processes, or in one without MPIRUN:
 run_models_test.py PROGRAM WORK [MPIRUN]. Outputs are those of the whole model by the rule of `xflow check`."""
 
 import json
@@ -40,9 +40,8 @@ def faults_of(program, mpirun, path, work):
 
     fault = run(program, "split", path, "--plan", work / "plan.json", "--cluster", work / "cluster.json", "--out", parts, *shapes)
     arguments = ["run", parts, "--inputs", work / "x.npz", "--costs", work / "costs.db", "--check-against", path]
-    fault = fault or run(program, *arguments)
-    if mpirun and not fault:
-        fault = run(mpirun, *OPTIONS, "-n", 2, program, *arguments)
+    processes = [mpirun, *OPTIONS, "-n", 2] if mpirun else []
+    fault = fault or run(*processes, program, *arguments)
     if (path.stem in UNSUPPORTED) != ("cannot run" in fault):
         return [fault or "is supported now"]
     return [] if path.stem in UNSUPPORTED or not fault else [fault]
