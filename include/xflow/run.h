@@ -31,8 +31,8 @@ enum class RunPhase : std::uint8_t {
 constexpr std::size_t kNoPart = SIZE_MAX;
 
 // Messages between the processes that run the parts of one model: all processes call run_parts with the same
-// arguments. A process that is lost, or that computes one kernel for too long, has to end all of them; run_parts
-// itself waits without a limit. Methods are called by one thread.
+// arguments. The messages have to end all processes if one is lost or computes one kernel for too long;
+// run_parts itself waits without a limit. Methods are called by one thread.
 class RunMessages {
  public:
   RunMessages() = default;
@@ -141,8 +141,8 @@ struct RunResult {
   XFLOW_API Result<std::string> to_npz() const;
 };
 
-// A cluster of the processes of a run: devices that are CPUs of this machine or others, and links measured by
-// messages of several sizes.
+// A cluster of the processes of a run: devices that are CPUs of this machine or others, and links measured
+// by messages of several sizes.
 struct MeasuredCluster {
   // A size, and the median of half the time to send it and to get it back.
   struct Sample {
@@ -177,8 +177,8 @@ XFLOW_API Result<MeasuredCluster> measure_cluster(RunMessages& messages);
 // returned by all of them. Tensors of 2^31 bytes and more are sent, too.
 //
 // Errors: unreadable for a folder without a manifest, for files that are no models and for inputs that do
-// not fit; invalid_argument for shapes that the model does not have and for a number of processes that is not
-// that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of check_files.
+// not fit; invalid_argument for shapes that the model does not have and for a number of processes that is
+// not that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of check_files.
 XFLOW_API Result<RunResult> run_parts(const std::string& path, const RunOptions& options);
 
 }  // namespace xflow
