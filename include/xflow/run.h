@@ -43,9 +43,10 @@ class RunMessages {
   virtual std::size_t processes() const = 0;  // their number
   virtual std::size_t process() const = 0;    // the number of this one, from 0
 
-  // Start to send or to receive. The memory must stay as it is until is_done() is true for the number that
-  // is returned. Messages of one pair of processes with one tag arrive in order. Tags are below 2^31.
+  // Starts to send. The memory must stay as it is until is_done() is true for the number that is returned.
+  // Messages of one pair of processes with one tag arrive in order. Tags are below 2^31.
   virtual std::size_t send(std::size_t to, int tag, const std::byte* bytes, std::size_t size) = 0;
+  // Starts to receive a message of this size. The same holds for its memory.
   virtual std::size_t receive(std::size_t from, int tag, std::byte* bytes, std::size_t size) = 0;
   // Whether the transfer is complete. Its number is not asked for after that.
   virtual bool is_done(std::size_t transfer) = 0;
@@ -100,13 +101,13 @@ struct RunPart {
 
 // A tensor that one process sent to another.
 struct RunTransfer {
-  std::string tensor;    // its name
-  std::size_t from = 0;  // position in RunResult::devices
-  std::size_t to = 0;    // position in RunResult::devices
-  std::size_t bytes = 0;
-  Seconds median{};  // from its sending to its arrival, which its receiver may notice late
-  Seconds start{};   // in the step of the median time, since its begin
-  Seconds end{};     // the same
+  std::string tensor;     // its name
+  std::size_t from = 0;   // position in RunResult::devices
+  std::size_t to = 0;     // position in RunResult::devices
+  std::size_t bytes = 0;  // of the tensor
+  Seconds median{};       // from its sending to its arrival, which its receiver may notice late
+  Seconds start{};        // in the step of the median time, since its begin
+  Seconds end{};          // the same
 };
 
 // An output of the model.
@@ -146,14 +147,14 @@ struct RunResult {
 struct MeasuredCluster {
   // A size, and the median of half the time to send it and to get it back.
   struct Sample {
-    std::size_t bytes = 0;
-    Seconds time{};
+    std::size_t bytes = 0;  // of the message
+    Seconds time{};         // of one way
   };
   // latency + bytes / bandwidth fits the samples of all pairs that were measured, by relative least squares.
   struct Link {
-    Seconds latency{};
-    double bandwidth = 0;  // bytes per second
-    std::vector<Sample> samples;
+    Seconds latency{};            // of a message without its bytes
+    double bandwidth = 0;         // bytes per second
+    std::vector<Sample> samples;  // by pair, by size
   };
   std::string name;                 // "cpu-2"
   std::string kind;                 // the model of the CPU of the first process
@@ -178,7 +179,8 @@ XFLOW_API Result<MeasuredCluster> measure_cluster(RunMessages& messages);
 //
 // Errors: unreadable for a folder without a manifest, for files that are no models and for inputs that do
 // not fit; invalid_argument for shapes that the model does not have and for a number of processes that is
-// not that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of check_files.
+// not that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of
+// check_files.
 XFLOW_API Result<RunResult> run_parts(const std::string& path, const RunOptions& options);
 
 }  // namespace xflow

@@ -45,13 +45,13 @@ struct PartDescription {
 // What manifest.json says (docs/parts.schema.json). Parts are numbered from 0 in an order in which they can
 // run one after the other.
 struct PartManifest {
-  std::string model;                 // the file that was split
-  std::string cluster;               // its name
-  std::string plan;                  // the file of the plan
-  std::vector<std::string> devices;  // names of the devices that have parts, in the order of the cluster
-  std::vector<PartDescription> parts;
-  std::vector<std::string> inputs;  // of the model, in its order
-  std::vector<PartTensor> outputs;  // of the model, in its order
+  std::string model;                   // the file that was split
+  std::string cluster;                 // its name
+  std::string plan;                    // the file of the plan
+  std::vector<std::string> devices;    // names of the devices that have parts, in the order of the cluster
+  std::vector<PartDescription> parts;  // by their numbers
+  std::vector<std::string> inputs;     // of the model, in its order
+  std::vector<PartTensor> outputs;     // of the model, in its order
   // Nodes of the model that no part has: their results are not needed, or known before a run.
   std::size_t left_out = 0;
   std::size_t copied = 0;  // nodes that compute constants and are in several parts, counted once each

@@ -57,7 +57,7 @@ std::string PartManifest::to_json() const {
 namespace parallel {
 namespace {
 
-Result<std::size_t> read_count(const JsonFields& fields, const char* name) {
+Result<std::size_t> count_in(const JsonFields& fields, const char* name) {
   XFLOW_TRY(const std::int64_t number, fields.integer(name));
   if (number < 0) return fields.fault(fmt::format("'{}' is negative: {}", name, number));
   return static_cast<std::size_t>(number);
@@ -86,8 +86,8 @@ class ManifestReader {
     XFLOW_TRY(manifest_.model, fields_.text("model"));
     XFLOW_TRY(manifest_.cluster, fields_.text("cluster"));
     XFLOW_TRY(manifest_.plan, fields_.text("plan"));
-    XFLOW_TRY(manifest_.left_out, read_count(fields_, "left_out"));
-    XFLOW_TRY(manifest_.copied, read_count(fields_, "copied"));
+    XFLOW_TRY(manifest_.left_out, count_in(fields_, "left_out"));
+    XFLOW_TRY(manifest_.copied, count_in(fields_, "copied"));
     XFLOW_TRY(manifest_.inputs, read_names(fields_, "inputs"));
     XFLOW_CHECK(read_devices());
     XFLOW_TRY(const Json* parts, fields_.array("parts"));
@@ -145,7 +145,7 @@ class ManifestReader {
     XFLOW_TRY(part.file, own.text("file"));
     const std::filesystem::path file(part.file);
     if (file.has_parent_path() || file == "." || file == "..") return own.fault("'file' is not a file in the folder of the manifest");
-    XFLOW_TRY(part.nodes, read_count(own, "nodes"));
+    XFLOW_TRY(part.nodes, count_in(own, "nodes"));
     XFLOW_TRY(part.inputs, read_tensors(own, "inputs"));
     XFLOW_TRY(part.outputs, read_names(own, "outputs"));
     manifest_.parts.push_back(std::move(part));
@@ -167,7 +167,7 @@ class ManifestReader {
         XFLOW_TRY(tensor.has_default, own.flag("has_default"));
       }
       if (own.has("part")) {
-        XFLOW_TRY(tensor.part, read_count(own, "part"));
+        XFLOW_TRY(tensor.part, count_in(own, "part"));
         if (*tensor.part >= manifest_.parts.size())
           return owner.fault(fmt::format("'{}' needs '{}' of part {}, which is not before it", list, tensor.name, *tensor.part));
         const auto& outputs = manifest_.parts[*tensor.part].outputs;
