@@ -120,10 +120,14 @@ Result<MeasuredCluster> measure(RunMessages& messages) {
   if (messages.processes() < 2)
     return fail(ErrorCode::invalid_argument, "links are measured between processes; start two or more by mpirun");
   messages.introduce(fmt::format("cpu{}", messages.process()));
-  XFLOW_TRY(const auto device, cost::cpu::open_cpu_device());
+  const auto device = cost::cpu::open_cpu_device();
+  if (!device) {
+    messages.abort(device.error());  // the others do not know of it
+    return fail(device.error());
+  }
   MeasuredCluster cluster;
   cluster.name = fmt::format("cpu-{}", messages.processes());
-  cluster.kind = device->info().model;
+  cluster.kind = (*device)->info().model;
   cluster.host = hosts_of(messages);
   const auto on_first = static_cast<double>(std::ranges::count(cluster.host, 0U));
   cluster.memory = static_cast<double>(api::machine_bytes()) / on_first;

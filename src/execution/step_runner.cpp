@@ -14,6 +14,18 @@ constexpr double kMostSlowdown = 10;
 // Polls before a process that waits gives its core to others.
 constexpr int kPolls = 2000;
 
+// The number of the first launch before which an output has its value.
+std::size_t complete_before(const cost::Plan& plan, std::size_t output) {
+  const auto& buffer = plan.outputs[output].buffer;
+  if (!buffer) return 0;
+  for (std::size_t launch = plan.launches.size(); launch > 0; --launch) {
+    for (const cost::BufferId result : plan.launches[launch - 1].results) {
+      if (plan.memory_of(result) == plan.memory_of(*buffer)) return launch;
+    }
+  }
+  return 0;
+}
+
 }  // namespace
 
 std::vector<SentTensor> sent_tensors(const PartManifest& manifest) {
@@ -33,6 +45,7 @@ std::vector<SentTensor> sent_tensors(const PartManifest& manifest) {
 Result<void> StepRunner::bind() {
   inputs_.resize(manifest_.parts.size());
   sends_.resize(sent_.size());
+  complete_.resize(sent_.size());
   receives_.resize(sent_.size());
   scratch_.resize(sent_.size());
   sizes_.resize(sent_.size());
@@ -40,8 +53,16 @@ Result<void> StepRunner::bind() {
   for (std::size_t k = 0; k < sent_.size() && messages_ != nullptr; ++k) {
     if (!is_own(sent_[k].source)) continue;
     PartProgram& source = *programs_[sent_[k].source];
-    XFLOW_TRY(sends_[k], source.program().output_memory(source.position_of_output(sent_[k].name)));
+    const std::size_t output = source.position_of_output(sent_[k].name);
+    XFLOW_TRY(sends_[k], source.program().output_memory(output));
+    complete_[k] = complete_before(source.program().plan(), output);
     sizes_[k] = sends_[k].size();
+  }
+  for (std::size_t k = 0; k < sent_.size(); ++k) by_source_.push_back(k);
+  std::ranges::stable_sort(by_source_, {}, [&](std::size_t k) { return sent_[k].source; });
+  for (std::size_t part = 0; part <= manifest_.parts.size(); ++part) {
+    const auto first = std::ranges::lower_bound(by_source_, part, {}, [&](std::size_t k) { return sent_[k].source; });
+    first_sent_.push_back(static_cast<std::size_t>(first - by_source_.begin()));
   }
   for (std::size_t part = 0; part < manifest_.parts.size(); ++part) {
     if (!is_own(part)) continue;
@@ -119,14 +140,22 @@ void StepRunner::run_part(std::size_t part, StepTimes& times) {
   if (messages_ == nullptr) {
     program.run();
   } else {
-    program.run(
-        [&](std::size_t launch) { messages_->tell(RunPhase::computing, part, kMostSlowdown * program.plan().launches[launch].predicted); });
+    program.run([&](std::size_t launch) {
+      send(part, launch, times);
+      messages_->tell(RunPhase::computing, part, kMostSlowdown * program.plan().launches[launch].predicted);
+    });
   }
   times.part_ends[part] = now();
-  for (std::size_t k = 0; k < sent_.size() && messages_ != nullptr; ++k) {
-    if (sent_[k].source != part) continue;
-    times.sent[k] = now();
-    leaving_.push_back(messages_->send(sent_[k].to, static_cast<int>(k), sends_[k].data(), sends_[k].size()));
+  if (messages_ != nullptr) send(part, program.plan().launches.size(), times);
+}
+
+void StepRunner::send(std::size_t part, std::size_t launch, StepTimes& times) {
+  std::erase_if(leaving_, [&](std::size_t transfer) { return messages_->is_done(transfer); });
+  for (std::size_t k = first_sent_[part]; k < first_sent_[part + 1]; ++k) {
+    const std::size_t tensor = by_source_[k];
+    if (complete_[tensor] > launch || times.sent[tensor] >= 0) continue;
+    times.sent[tensor] = now();
+    leaving_.push_back(messages_->send(sent_[tensor].to, static_cast<int>(tensor), sends_[tensor].data(), sends_[tensor].size()));
   }
 }
 

@@ -71,6 +71,8 @@ class StepRunner {
   Result<void> bind_input(std::size_t part, const PartTensor& tensor);
   void receive_all();
   void run_part(std::size_t part, StepTimes& times);
+  // Sends what the launches of a part before this one have computed and was not sent.
+  void send(std::size_t part, std::size_t launch, StepTimes& times);
 
   const PartManifest& manifest_;
   std::span<const std::unique_ptr<PartProgram>> programs_;
@@ -78,6 +80,9 @@ class StepRunner {
   std::vector<SentTensor> sent_;
   std::vector<std::vector<PartInput>> inputs_;     // by part
   std::vector<std::span<const std::byte>> sends_;  // by sent tensor of this process
+  std::vector<std::size_t> complete_;              // by sent tensor of this process: the launch from which on it is
+  std::vector<std::size_t> by_source_;             // sent tensors by the part that computes them
+  std::vector<std::size_t> first_sent_;            // of a part in by_source_, and of those after it
   std::vector<std::span<std::byte>> receives_;     // by received tensor of this process
   std::vector<std::vector<std::byte>> scratch_;    // of received tensors that no kernel reads
   std::vector<std::size_t> sizes_;
