@@ -84,6 +84,10 @@ struct ParallelizeOptions {
   // (docs/multi-device.md), with the name of the cluster. Then all parts are equal, since ONNX has no
   // others. "-" is standard output. Empty: nothing is written.
   std::string out_model;
+  // Folder to which a model for each device and stage of the plan is written, with a manifest: what
+  // run_parts() and `xflow run` take (docs/run-plan.md). It must be empty or not exist. Empty: nothing is
+  // written.
+  std::string out_parts;
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
   // Called now and then: number of proposals, best step so far.
   std::function<void(std::uint64_t, Seconds)> progress;

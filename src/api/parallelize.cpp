@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "src/api/cluster_costs.h"
+#include "src/api/plan_folder.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/onnx/document/device_annotations.h"
 #include "src/onnx/document/document.h"
@@ -215,6 +216,7 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   result.proved = split->proved();
   result.simulation = simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, plan, cluster, kind));
   if (!options.out_model.empty()) XFLOW_CHECK(write_plan(document, model->model(), tasks.nodes, *split, plan, cluster, options.out_model));
+  if (!options.out_parts.empty()) XFLOW_CHECK(api::write_plan_folder(path, model->model(), *split, plan, cluster, options.out_parts));
   result.simulation.plan = to_string(options.objective);
   result.simulation.assumed_sizes = sizes.assumed;
   result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/api/output_folder.h"
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/document/fixed_inputs.h"
 #include "src/onnx/lift/lift.h"
@@ -24,17 +25,6 @@ namespace {
 using onnx_io::Document;
 
 constexpr std::int64_t kFirstWithDefaults = 4;  // IR version; before it, an input with a value is a constant
-
-// Refuses a folder with files, which could be mistaken for parts.
-Result<void> prepare_folder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::io, "cannot make the folder: " + onnx_io::system_reason(error.value()), folder);
-  const bool is_empty = std::filesystem::is_empty(folder, error);
-  if (error) return fail(ErrorCode::io, "cannot read the folder: " + onnx_io::system_reason(error.value()), folder);
-  if (!is_empty) return fail(ErrorCode::io, "the folder is not empty; choose another one or remove its files", folder);
-  return {};
-}
 
 PartTensor tensor_of(const Document& document, const parallel::CutTensor& tensor) {
   PartTensor described{std::string(tensor.name), std::nullopt, false};
@@ -125,7 +115,7 @@ Result<PartManifest> split_file(const std::string& path, const std::string& fold
   PartManifest manifest = manifest_of(document, parts, cluster);
   manifest.model = path;
   manifest.plan = options.plan;
-  XFLOW_CHECK(prepare_folder(folder));
+  XFLOW_CHECK(api::prepare_folder(folder));
   XFLOW_CHECK(write_parts(document, bytes, manifest, folder));
   return manifest;
 }

@@ -82,10 +82,7 @@ Result<std::unordered_map<ValueId, BoxValue>> PartAssembler::run(const PartProgr
       // An operator that is not known stays what it is. Its operands are whole.
       id = operands == node.operands ? step.node : arena_.opaque(node.serial, std::move(operands), node.outputs);
     } else {
-      ir::Attributes attributes = node.attributes;
-      if (step.part) {
-        XFLOW_TRY(attributes, known_attributes(arena_.symbols(), step.part->attributes, sizes_));
-      }
+      XFLOW_TRY(ir::Attributes attributes, known_attributes(arena_.symbols(), step.part ? step.part->attributes : node.attributes, sizes_));
       XFLOW_TRY(id, ops::apply(arena_, typing_, node.op, std::move(operands), std::move(attributes)));
     }
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {

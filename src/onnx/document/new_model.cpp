@@ -26,17 +26,19 @@ Result<std::string> interface_message(const std::string& name, const ir::TensorT
 }
 
 // Returns a model with these inputs and outputs and a single node that is to be replaced.
-Result<std::string> template_of(const ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset) {
+Result<std::string> template_of(const ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset,
+                                const NewModelNames* names) {
   NodeBuilder placeholder("Placeholder", kPlaceholderDomain);
   // Named, so that the nodes that replace it get names as well.
   placeholder.name("placeholder");
   WireWriter interface;
   for (std::size_t k = 0; k < inputs.size(); ++k) {
-    XFLOW_TRY(const std::string input, interface_message("x" + std::to_string(k), arena.type(inputs[k])));
+    XFLOW_TRY(const std::string input,
+              interface_message(names == nullptr ? "x" + std::to_string(k) : names->inputs[k], arena.type(inputs[k])));
     interface.bytes(11, input);
   }
   for (std::size_t k = 0; k < graph.outputs.size(); ++k) {
-    const std::string name = "y" + std::to_string(k);
+    const std::string name = names == nullptr ? "y" + std::to_string(k) : names->outputs[k];
     placeholder.output(name);
     XFLOW_TRY(const std::string output, interface_message(name, arena.type(graph.outputs[k])));
     interface.bytes(12, output);
@@ -48,8 +50,9 @@ Result<std::string> template_of(const ir::Arena& arena, const ir::Graph& graph, 
 
 }  // namespace
 
-Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset) {
-  XFLOW_TRY(std::string bytes, template_of(arena, graph, inputs, opset));
+Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset,
+                              const NewModelNames* names) {
+  XFLOW_TRY(std::string bytes, template_of(arena, graph, inputs, opset, names));
   XFLOW_TRY(const Document document, Document::parse(std::move(bytes)));
   XFLOW_TRY(const LiftedModel model, lift(document, arena));
   ir::ValueMap given;
