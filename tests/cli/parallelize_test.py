@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import shutil
 import xml.etree.ElementTree as xml
 
 import numpy
@@ -116,6 +117,27 @@ class ParallelizeTest(ProgramTest):
         _, plan = self.parallelize("plan.onnx", model="seven.onnx")
         self.assertEqual([], [split for split in plan["nodes"][0]["splits"] if split["axis"] != "copies"])
         self.assertEqual(0, self.run_program("check-plan", "plan.onnx").returncode)
+
+    def test_the_parts_of_a_plan_compute_what_the_model_does(self):
+        for arguments in [[], ["--objective", "training-step"], ["--objective", "throughput"]]:
+            with self.subTest(arguments):
+                shutil.rmtree(self.folder / "parts", ignore_errors=True)
+                _, plan = self.parallelize("--parts", "parts", *arguments)
+                manifest = json.loads((self.folder / "parts/manifest.json").read_text())
+                self.assertEqual([], faults(manifest, json.loads((DOCS / "parts.schema.json").read_text())))
+                used = {name for node in plan["nodes"] for name in node["devices"]}
+                self.assertEqual(sorted(used), [one["name"] for one in manifest["devices"]])
+                for part in manifest["parts"]:
+                    onnx.checker.check_model(onnx.load(self.folder / "parts" / part["file"]), full_check=True)
+                run = self.run_program("run", "parts", "--check-against", "model.onnx")
+                self.assertEqual((0, ""), (run.returncode, run.stderr))
+                self.assertIn("equal: 1 output on 1 set of inputs", run.stdout)
+
+    def test_a_folder_with_files_is_not_filled(self):
+        (self.folder / "full").mkdir()
+        self.write("full/a.txt", "a")
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--steps", "1", "--parts", "full")
+        self.assertEqual((3, "xflow: full: the folder is not empty; choose another one or remove its files\n"), (run.returncode, run.stderr))
 
     def test_a_pipeline_has_a_bound(self):
         """Two products of 0.32 and 0.16 ms: one device each, with the function beside the second."""

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
 #include "src/ops/operator.h"
+#include "src/parallel/plan_parts.h"
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
 #include "src/parallel/split_graph.h"
@@ -188,23 +190,55 @@ SplitPlan random_plans(SplitModel& model, std::uint32_t devices, RandomNumbers& 
   return plan;
 }
 
+eval::Tensor drawn(const ir::TensorType& type, std::uint32_t serial) {
+  std::vector<std::int64_t> dims;
+  std::int64_t count = 1;
+  for (const ir::Poly& dim : type.shape) {
+    dims.push_back(*dim.constant());
+    count *= dims.back();
+  }
+  RandomNumbers random(99 + serial);
+  std::vector<double> values(static_cast<std::size_t>(count));
+  for (double& value : values) value = random.unit() - 0.5;
+  return eval::Tensor::of_doubles(ir::DataType::float32, std::move(dims), std::move(values));
+}
+
 std::vector<double> result_of(TestGraph& graph, const ir::Graph& what) {
   eval::Bindings inputs;
   for (const ir::NodeId id : ir::topological_order(graph.arena, what)) {
     const ir::Node& node = graph.arena.node(id);
     if (node.kind != ir::NodeKind::input) continue;
-    std::vector<std::int64_t> dims;
-    for (const ir::Poly& dim : node.outputs[0].shape) dims.push_back(*dim.constant());
-    RandomNumbers random(99 + node.serial);
-    std::int64_t count = 1;
-    for (const std::int64_t dim : dims) count *= dim;
-    std::vector<double> values(static_cast<std::size_t>(count));
-    for (double& value : values) value = random.unit() - 0.5;
-    inputs.emplace(ValueId{id, 0}, eval::Tensor::of_doubles(ir::DataType::float32, std::move(dims), std::move(values)));
+    inputs.emplace(ValueId{id, 0}, drawn(node.outputs[0], node.serial));
   }
   auto results = eval::evaluate(graph.arena, what, inputs);
   EXPECT_TRUE(results) << (results ? "" : results.error().text());
   return results ? *eval::doubles((*results)[0]) : std::vector<double>();
+}
+
+// The outputs of the parts of a plan, each part by itself.
+std::vector<double> result_of_parts(TestGraph& graph, const PlanParts& parts) {
+  std::map<std::string, eval::Tensor> tensors;
+  for (const ir::NodeId id : ir::topological_order(graph.arena, graph.graph))
+    if (const ir::Node& node = graph.arena.node(id); node.kind == ir::NodeKind::input)
+      tensors.emplace(fmt::format("input {}", node.serial), drawn(node.outputs[0], node.serial));
+  for (std::size_t k = 0; k < parts.parts.size(); ++k) {
+    const PlanPart& part = parts.parts[k];
+    eval::Bindings inputs;
+    for (const PartInput& input : part.inputs) {
+      EXPECT_TRUE(tensors.contains(input.name)) << input.name << " is not there yet";
+      if (input.part) {
+        EXPECT_LT(*input.part, k);
+      }
+      inputs.emplace(input.value, tensors.at(input.name));
+    }
+    auto results = eval::evaluate(graph.arena, part.graph, inputs);
+    EXPECT_TRUE(results) << (results ? "" : results.error().text());
+    for (std::size_t output = 0; output < part.outputs.size(); ++output) {
+      const bool is_new = tensors.emplace(part.outputs[output], std::move((*results)[output])).second;
+      EXPECT_TRUE(is_new) << part.outputs[output];
+    }
+  }
+  return *eval::doubles(tensors.at(parts.outputs.at(0).name));
 }
 
 // Random plans, halos and all, give graphs that compute what the model computes.
@@ -212,6 +246,11 @@ void expect_same_results(std::unique_ptr<TestGraph> graph, std::size_t least_spl
   TestSplit split = split_of(std::move(graph), cluster_of(12));
   ASSERT_TRUE(split.model);
   const std::vector<double> expected = result_of(*split.graph, split.graph->graph);
+  ModelInterface interface;
+  for (const ir::NodeId id : ir::topological_order(split.graph->arena, split.graph->graph))
+    if (const ir::Node& node = split.graph->arena.node(id); node.kind == ir::NodeKind::input)
+      interface.inputs.emplace(ValueId{id, 0}, fmt::format("input {}", node.serial));
+  interface.outputs = {{"output", split.graph->graph.outputs[0]}};
   RandomNumbers random(7);
   std::size_t splits = 0;
   for (int trial = 0; trial < 25; ++trial) {
@@ -221,6 +260,11 @@ void expect_same_results(std::unique_ptr<TestGraph> graph, std::size_t least_spl
     ASSERT_TRUE(made) << made.error().text();
     const std::vector<double> found = result_of(*split.graph, *made);
     ASSERT_EQ(found.size(), expected.size());
+    const auto parts = parts_of(*split.model, plan, interface);
+    ASSERT_TRUE(parts) << parts.error().text();
+    const std::vector<double> of_parts = result_of_parts(*split.graph, *parts);
+    ASSERT_EQ(of_parts.size(), expected.size());
+    for (std::size_t k = 0; k < expected.size(); ++k) ASSERT_NEAR(of_parts[k], expected[k], 1e-9) << trial << " " << k;
     for (std::size_t k = 0; k < expected.size(); ++k) ASSERT_NEAR(found[k], expected[k], 1e-9) << trial << " " << k;
   }
   EXPECT_GT(splits, least_splits);
