@@ -96,7 +96,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
   sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
-  sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this new folder, for xflow run");
+  sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
   sub.add_option("--trace", a->trace, "write the step as a Chrome trace, which Perfetto opens, to this file");
   group(sub, "Input", {"--shape", "--allow-external"});

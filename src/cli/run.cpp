@@ -87,9 +87,10 @@ void add_run(CLI::App& sub, Command& command) {
   group(sub, "Steps", {"--repeat", "--warm-up", "--costs", "--cluster"});
   group(sub, "Output", {"--out", "--trace", "--check-against"});
   sub.footer(
-      "Without mpirun, this process runs all parts. mpirun has to start one process for each device of the\n"
-      "parts. As root and with fewer cores than processes, it needs --allow-run-as-root and --oversubscribe.\n"
-      "The exit code is 1 if the outputs differ from those of the model of --check-against.\n\n" +
+      "Without mpirun, this process runs all parts. mpirun has to start one process for each device of\n"
+      "the parts. As root it needs --allow-run-as-root, and with fewer cores than processes\n"
+      "--oversubscribe. The exit code is 1 if the outputs differ from those of the model of\n"
+      "--check-against.\n\n" +
       examples({"xflow run parts --inputs x.npz --out y.npz", "mpirun -n 2 xflow run parts --repeat 100 --trace step.json",
                 "mpirun -n 2 xflow run parts --check-against model.onnx"}));
   sub.callback([a, &command] { command.run = [a] { return finish(run_all(*a)); }; });

@@ -1,5 +1,5 @@
-// The parts of a plan that splits operators, as a graph for each device and stage: what split models are made
-// of (docs/run-plan.md).
+// The parts of a plan that splits operators, as a graph for each device and stage: what split models are
+// made of (docs/run-plan.md).
 #pragma once
 
 #include <xflow/error.h>
@@ -45,8 +45,8 @@ struct ModelInterface {
   std::vector<std::pair<std::string, ir::ValueId>> outputs;
 };
 
-// Every operator has a possible plan. A stage is the largest number of changes of the device on a path to it.
-// Parts of a reduction are added by a reduce-scatter and an all-gather: each device adds a part of the
+// Every operator has a possible plan. A stage is the largest number of changes of the device on a path to
+// it. Parts of a reduction are added by a reduce-scatter and an all-gather: each device adds a part of the
 // result and sends it to the others. Graphs are in the arena of the model.
 //
 // Errors: unsupported for an output of the model that no operator computes, and for sizes that are not

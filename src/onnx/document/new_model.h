@@ -18,9 +18,9 @@ struct NewModelNames {
 };
 
 // Returns the bytes of a model that computes `graph`. Its inputs are x0, x1, ... in the order of `inputs`,
-// its outputs y0, y1, ..., or they have the names `names`. All their sizes must be numbers. The graph must not read inputs that are not
-// listed. Adds nodes to `arena`. Errors: unsupported for an operation that cannot be exported at `opset`,
-// and for unknown sizes.
+// its outputs y0, y1, ..., or they have the names `names`. All their sizes must be numbers. The graph must
+// not read inputs that are not listed. Adds nodes to `arena`. Errors: unsupported for an operation that
+// cannot be exported at `opset`, and for unknown sizes.
 Result<std::string> new_model(ir::Arena& arena, const ir::Graph& graph, std::span<const ir::ValueId> inputs, int opset,
                               const NewModelNames* names = nullptr);
 
