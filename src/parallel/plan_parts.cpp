@@ -162,6 +162,7 @@ class PartsOfPlan {
       }
       XFLOW_TRY(const auto made, assembler_.run(*program, [&](ValueId value, const Box& box) { return outside(at, value, box); }));
       std::vector<std::size_t> own;
+      own.reserve(op.outputs.size());
       for (const std::uint32_t value : op.outputs) own.push_back(record(at, made.at(model_.values()[value].id)));
       results[planned.output].emplace_back(part, std::move(own));
     }
