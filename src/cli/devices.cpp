@@ -52,7 +52,7 @@ void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
   auto cluster = std::make_shared<std::string>();
   CLI::Option* checked = sub.add_option("--check", *name, "compare small graphs on this device (cpu, cuda:N) with the reference");
-  sub.add_option("--measure", *cluster, "measure the links between the processes of mpirun, and write them to this file as a cluster")
+  sub.add_option("--measure", *cluster, "measure the links between processes of mpirun, write a cluster")
       ->type_name("CLUSTER")
       ->excludes(checked);
   sub.footer(examples({"xflow devices", "xflow devices --check cuda:0", "mpirun -n 2 xflow devices --measure cpu-2.json"}));

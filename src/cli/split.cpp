@@ -39,8 +39,8 @@ void add_split(CLI::App& sub, Command& command) {
   sub.add_option("--plan", a->options.plan, "JSON file with a device for each node (docs/plan.schema.json)")->required();
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
-  sub.add_option("--out", a->folder, "folder for the parts and manifest.json; it must be empty or not exist")->required();
-  sub.add_option("--shape", a->shapes, "sizes that the parts declare for a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
+  sub.add_option("--out", a->folder, "folder for the parts, empty or new")->required();
+  sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
   add_allow_external(sub, a->options.allow_external);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--plan"});
