@@ -15,6 +15,7 @@
 #include "src/cli/command.h"
 #include "src/cli/help_formatter.h"
 #include "src/cli/option_names.h"
+#include "src/cli/processes/mpi_workers.h"
 #include "xflow/error.h"
 #include "xflow/text.h"
 #include "xflow/version.h"
@@ -166,6 +167,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     app.exit(e);
     return when_written(ExitCode::done);
   } catch (const CLI::ParseError& e) {
+    if (mpi_place().process != 0) return ExitCode::done;  // all processes of mpirun have this command line
     std::fprintf(stderr, "xflow: %s (see '%s --help')\n", one_line(e.what()).c_str(), command_of(app).c_str());
     return ExitCode::usage;
   }

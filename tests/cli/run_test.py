@@ -235,6 +235,11 @@ class WithMpi(Run):
         self.assertEqual((64, "", text), self.mpirun(3, "run", "parts"))
         self.assertEqual(0, self.mpirun(1, "run", "parts")[0])
 
+    def test_a_wrong_command_line_is_one_line(self):
+        alone = self.run_program("run", "parts", "--repeat", 0)
+        self.assertEqual((64, "", 1), (alone.returncode, alone.stdout, alone.stderr.count("\n")))
+        self.assertEqual((64, "", alone.stderr), self.mpirun(2, "run", "parts", "--repeat", 0))
+
     def test_an_error_of_one_process_is_one_line(self):
         (self.folder / "parts/part-1.onnx").write_bytes(b"\x08")
         alone = self.run_program("run", "parts")
