@@ -7,6 +7,7 @@
 
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
+#include "src/parallel/split_lists.h"
 
 namespace xflow::parallel {
 namespace {
@@ -26,7 +27,11 @@ class SplitSearch {
   }
 
   FoundSplit run() {
-    for (NamedPlan& start : start_plans(model_, cluster_.size())) {
+    std::vector<NamedPlan> starts = start_plans(model_, cluster_.size());
+    if (cluster_.size() > 1)
+      for (const ListMethod method : {ListMethod::heft, ListMethod::earliest, ListMethod::filled})
+        starts.push_back({name(method), list_plan(model_, cluster_, method)});
+    for (NamedPlan& start : starts) {
       const PlanCost own = *cost(start.plan, {std::numeric_limits<double>::infinity(), 0});
       found_.starts.emplace_back(start.name, own.step);
       if (!found_.plan.empty() && !(own < best_)) continue;

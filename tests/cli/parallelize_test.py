@@ -56,7 +56,8 @@ class ParallelizeTest(ProgramTest):
         single = 8 * (2 * 100 * 200 + 200 + 2 * 200 * 50) / 1e9
         self.assertAlmostEqual(single, plan["starts"][0]["step_seconds"], delta=1e-9)
         self.assertAlmostEqual(single / 4, plan["step_seconds"], delta=1e-9)
-        self.assertEqual(["single", "data parallel", "data 2 x tensor 2", "data 1 x tensor 4", "one weird trick"],
+        self.assertEqual(["single", "data parallel", "data 2 x tensor 2", "data 1 x tensor 4", "one weird trick",
+                          "heft", "m-etf", "m-topo"],
                          [start["name"] for start in plan["starts"]])
         self.assertEqual(["first", 1, "second"], [node["node"] for node in plan["nodes"]])
         self.assertEqual(plan["claims"]["decided"], plan["claims"]["proved"])

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
 #include "src/parallel/split_graph.h"
+#include "src/parallel/split_lists.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
 #include "src/parallel/split_search.h"
@@ -419,6 +421,49 @@ TEST(SplitStarts, OfTensorParallelDividesAttentionByHeads) {
   EXPECT_EQ(texts.back(), "4 copies, devices 0 to 3");
   const auto sums = std::ranges::count_if(plan, [](const OperatorPlan& own) { return own.degree(SplitTarget::reduction) == 4; });
   EXPECT_EQ(sums, 2);  // the projection of the heads, and the second product of the feed-forward layer
+}
+
+// Two chains of products beside each other, that a sum joins.
+std::unique_ptr<TestGraph> two_chains() {
+  auto g = std::make_unique<TestGraph>();
+  const ValueId x = g->input({8, 100});
+  std::vector<ValueId> ends;
+  for (int chain = 0; chain < 2; ++chain) {
+    const ValueId first = g->apply("matmul", {x, g->weights({100, 100})});
+    ends.push_back(g->apply("matmul", {first, g->weights({100, 100})}));
+  }
+  g->graph.outputs = {g->apply("add", ends)};
+  return g;
+}
+
+// Each product takes 160 us, the sum of 800 elements 9.6 us, the transfer of 3200 bytes 1 + 3.2 us.
+TEST(SplitLists, RunChainsBesideEachOther) {
+  TestSplit split = split_of(two_chains(), cluster_of(2));
+  for (const ListMethod method : {ListMethod::heft, ListMethod::earliest})
+    EXPECT_NEAR(step_with(split, list_plan(*split.model, split.cluster, method)), 320e-6 + 4.2e-6 + 9.6e-6, 1e-9) << name(method);
+}
+
+// A device that is full gets no more weights; each product has 40,000 bytes of them.
+TEST(SplitLists, KeepTheMemory) {
+  DeviceCluster cluster = cluster_of(4);
+  for (ClusterDevice& device : cluster.devices) device.memory = 50e3;
+  cluster.inside = {1, 1e3};  // transfers take longer than all products on one device
+  TestSplit split = split_of(two_chains(), std::move(cluster));
+  for (const ListMethod method : {ListMethod::heft, ListMethod::earliest, ListMethod::filled}) {
+    std::set<std::uint32_t> devices;
+    const SplitPlan plan = list_plan(*split.model, split.cluster, method);
+    for (std::uint32_t op = 0; op < plan.size(); ++op)
+      if (split.model->operators()[op].is_product) devices.insert(plan[op].base);
+    EXPECT_EQ(devices.size(), 4U) << name(method);
+  }
+}
+
+// Shares of the constants, in the order of the file.
+TEST(SplitLists, FillDevicesInTheirOrder) {
+  TestSplit split = split_of(two_chains(), cluster_of(2));
+  std::vector<std::uint32_t> devices;
+  for (const OperatorPlan& own : list_plan(*split.model, split.cluster, ListMethod::filled)) devices.push_back(own.base);
+  EXPECT_EQ(devices, (std::vector<std::uint32_t>{0, 0, 1, 1, 1}));
 }
 
 TEST(SplitPlan, RefusesWhatDoesNotExist) {
