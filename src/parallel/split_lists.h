@@ -10,15 +10,17 @@
 namespace xflow::parallel {
 
 enum class ListMethod : std::uint8_t {
-  // By the longest time from an operator to the end, to the device where it ends first (Topcuoglu, Hariri and
-  // Wu, Performance-Effective and Low-Complexity Task Scheduling for Heterogeneous Computing, 2002), without
-  // filling gaps.
+  // By the longest time from an operator to the end, to the device where it ends first (Topcuoglu, Hariri
+  // and Wu, Performance-Effective and Low-Complexity Task Scheduling for Heterogeneous Computing, 2002),
+  // without filling gaps.
   heft,
   // The operator and device with the earliest start, among operators whose operands are there (Hwang et al.,
   // Scheduling Precedence Graphs in Systems with Interprocessor Communication Times, 1989), where the memory
-  // holds the constants: m-ETF of Jeon et al., Baechi: Fast Device Placement of Machine Learning Graphs, 2020.
+  // holds the constants: m-ETF of Jeon et al., Baechi: Fast Device Placement of Machine Learning
+  // Graphs, 2020.
   earliest,
-  // In the order of the file, devices are filled with equal shares of the constants: m-TOPO of the same paper.
+  // In the order of the file, devices are filled with equal shares of the constants: m-TOPO of the same
+  // paper.
   filled,
 };
 // "heft", "m-etf", "m-topo".
