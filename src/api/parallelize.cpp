@@ -10,10 +10,9 @@
 #include <utility>
 
 #include "src/api/cluster_costs.h"
+#include "src/api/cluster_model.h"
 #include "src/api/plan_folder.h"
-#include "src/devices/cpu/footprint.h"
 #include "src/onnx/document/device_annotations.h"
-#include "src/onnx/document/document.h"
 #include "src/onnx/document/document_writer.h"
 #include "src/parallel/model_tasks.h"
 #include "src/parallel/plan_annotations.h"
@@ -26,8 +25,6 @@
 #include "src/parallel/step_use.h"
 #include "src/support/exceptions.h"
 #include "src/support/printable.h"
-#include "src/validation/sized_model.h"
-#include "src/validation/sizes.h"
 
 namespace xflow {
 namespace {
@@ -192,18 +189,12 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
     cluster.devices.resize(*options.devices);
     cluster.hosts = cluster.devices.back().host + 1;
   }
-  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
-  OptimizeOptions sized;
-  sized.input.shapes = options.shapes;
-  XFLOW_TRY(const auto model, api::SizedModel::lift(document, sized));
-  XFLOW_TRY(const api::Sizes sizes,
-            api::choose_fitting_sizes(model->arena(), model->model().graph, model->inputs(), options.shapes, model->runs().inner));
-  api::ClusterCosts costs;
-  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
-  XFLOW_CHECK(costs.open(cluster, {options.cluster, options.cost_database, options.warning}, bytes_of_run));
-  const parallel::ModelTasks tasks = parallel::tasks_of(document, model->model(), model->arena());
+  const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
+  XFLOW_TRY(const auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
+  const onnx_io::Document& document = model->document();
+  const parallel::ModelTasks tasks = parallel::tasks_of(document, model->lifted(), model->arena());
   XFLOW_TRY(const auto split,
-            SplitModel::of(model->arena(), model->model().graph, sources_of(document, tasks), sizes.valuation(), costs.by_device()));
+            SplitModel::of(model->arena(), model->lifted().graph, sources_of(document, tasks), model->sizes(), model->costs()));
   if (!options.out_model.empty()) split->require_equal_parts();
   ParallelizeResult result;
   result.objective = options.objective;
@@ -215,11 +206,10 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   result.claims = split->claims();
   result.proved = split->proved();
   result.simulation = simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, plan, cluster, kind));
-  if (!options.out_model.empty()) XFLOW_CHECK(write_plan(document, model->model(), tasks.nodes, *split, plan, cluster, options.out_model));
-  if (!options.out_parts.empty()) XFLOW_CHECK(api::write_plan_folder(path, model->model(), *split, plan, cluster, options.out_parts));
+  if (!options.out_model.empty()) XFLOW_CHECK(write_plan(document, model->lifted(), tasks.nodes, *split, plan, cluster, options.out_model));
+  if (!options.out_parts.empty()) XFLOW_CHECK(api::write_plan_folder(path, model->lifted(), *split, plan, cluster, options.out_parts));
   result.simulation.plan = to_string(options.objective);
-  result.simulation.assumed_sizes = sizes.assumed;
-  result.simulation.assumed_sizes.insert(result.simulation.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());
+  result.simulation.assumed_sizes = model->assumed();
   return result;
 }
 

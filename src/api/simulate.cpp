@@ -7,8 +7,7 @@
 #include <optional>
 
 #include "src/api/cluster_costs.h"
-#include "src/devices/cpu/footprint.h"
-#include "src/onnx/document/document.h"
+#include "src/api/cluster_model.h"
 #include "src/parallel/cluster.h"
 #include "src/parallel/device_plan.h"
 #include "src/parallel/model_workload.h"
@@ -17,9 +16,6 @@
 #include "src/support/exceptions.h"
 #include "src/support/file.h"
 #include "src/support/printable.h"
-#include "src/validation/sized_model.h"
-#include "src/validation/sizes.h"
-#include "xflow/optimize.h"
 
 namespace xflow {
 namespace {
@@ -108,23 +104,16 @@ SimulationResult result_of(const onnx_io::Document& document, const parallel::Mo
 
 Result<SimulationResult> simulate_file(const std::string& path, const SimulateOptions& options) {
   XFLOW_TRY(const DeviceCluster cluster, api::find_cluster(options.cluster));
-  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
-  OptimizeOptions sized;
-  sized.input.shapes = options.shapes;
-  XFLOW_TRY(const auto model, api::SizedModel::lift(document, sized));
-  XFLOW_TRY(const api::Sizes sizes,
-            api::choose_fitting_sizes(model->arena(), model->model().graph, model->inputs(), options.shapes, model->runs().inner));
-  api::ClusterCosts costs;
-  const auto bytes_of_run = [&] { return cost::cpu::bytes_of_run(model->arena(), model->model().graph, sizes.valuation()); };
-  XFLOW_CHECK(costs.open(cluster, {options.cluster, options.cost_database, options.warning}, bytes_of_run));
+  const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
+  XFLOW_TRY(const auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
+  const onnx_io::Document& document = model->document();
   XFLOW_TRY(const parallel::ModelWorkload workload,
-            parallel::workload_of(document, model->model(), model->arena(), sizes.valuation(), costs.by_device()));
+            parallel::workload_of(document, model->lifted(), model->arena(), model->sizes(), model->costs()));
   XFLOW_TRY(std::vector<std::uint32_t> devices, place_tasks(document, workload, cluster, options));
   const parallel::StepSimulator simulator(workload.workload, cluster, std::move(devices));
   SimulationResult result = result_of(document, workload, cluster, simulator);
   result.plan = options.plan.empty() ? to_string(options.policy) : options.plan;
-  result.assumed_sizes = sizes.assumed;
-  result.assumed_sizes.insert(result.assumed_sizes.end(), sizes.assumed_inner.begin(), sizes.assumed_inner.end());
+  result.assumed_sizes = model->assumed();
   return result;
 }
 
