@@ -89,7 +89,7 @@ struct ParallelizeOptions {
   // written.
   std::string out_parts;
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
-  // Called now and then: number of proposals, best step so far.
+  // Called now and then: number of proposals, best step so far. Not for the throughput.
   std::function<void(std::uint64_t, Seconds)> progress;
   CancellationToken cancel;  // finish() ends the call with the best plan so far
 };

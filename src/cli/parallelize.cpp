@@ -11,6 +11,7 @@
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
+#include "src/cli/print_options.h"
 
 namespace xflow::cli {
 namespace {
@@ -23,6 +24,7 @@ struct ParallelizeArguments {
   std::string out;
   std::string timeline;
   std::string trace;
+  bool is_quiet = false;
   ParallelizeOptions options;
 };
 
@@ -59,6 +61,10 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
   }
   a.options.warning = warn;
   finish_on_signals(a.options.cancel);
+  ProgressLine line(a.is_quiet);
+  a.options.progress = [&](std::uint64_t proposals, Seconds step) {
+    line.show(fmt::format("{} proposals, best step {:.4f} ms", proposals, step.count() * 1e3));
+  };
   return parallelize(a.model, a.options);
 }
 
@@ -66,7 +72,7 @@ ExitCode run_parallelize(ParallelizeArguments& a) {
   const auto result = plan_of(a);
   if (!result) return report(result.error());
   const auto is_shown = [](const std::string& path) { return !path.empty() && is_standard_output(path); };
-  print(result->to_text(), is_shown(a.options.out_model) || is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
+  if (!a.is_quiet) print(result->to_text(), is_shown(a.options.out_model) || is_shown(a.out) || is_shown(a.timeline) || is_shown(a.trace));
   const auto write = [](const std::string& path, const std::string& text) {
     return path.empty() ? Result<void>{} : write_report(path, text);
   };
@@ -99,6 +105,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
   sub.add_option("--trace", a->trace, "write the step as a Chrome trace, which Perfetto opens, to this file");
+  add_quiet(sub, a->is_quiet);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--devices", "--costs"});
   group(sub, "Search", {"--objective", "--budget", "--steps", "--seed"});

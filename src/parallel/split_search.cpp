@@ -77,7 +77,8 @@ class SplitSearch {
     PlanCost own = best_;
     for (std::uint64_t k = 0; k < length; ++k) {
       if (!budget_.spend()) return false;
-      ++found_.proposals;
+      constexpr std::uint64_t kPerReport = 256;
+      if (++found_.proposals % kPerReport == 0) report();
       const double temperature =
           found_.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
       const PlanCost limit{own.missing, own.step - temperature * std::log(random_.unit())};

@@ -35,6 +35,16 @@ class Terminal(ProgramTest):
         self.assertEqual("", self.run_program(*arguments).stderr)
         self.assertEqual("", self.run_in_terminal(*arguments, "--quiet"))
 
+    def test_says_how_good_a_plan_is_so_far(self):
+        self.write("m.onnx", network())
+        arguments = ["parallelize", "m.onnx", "--cluster", "slow-16", "--steps", "600", "--shape", "x:4,3,32,32"]
+        text = self.run_in_terminal(*arguments)
+        self.assertRegex(text, r"\A(\r\x1b\[K\d+ proposals, best step \d+\.\d{4} ms)+\r\x1b\[K\Z")
+        self.assertIn("512 proposals, ", text)
+        self.assertEqual("", self.run_program(*arguments).stderr)
+        quiet = self.run_program(*arguments, "--quiet")
+        self.assertEqual((0, "", ""), (quiet.returncode, quiet.stdout, quiet.stderr))
+
     def test_says_how_many_rules_are_decided(self):
         self.write("two.rules", "rule a\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n"
                    "rule b\n  source\n    y = -(-x)\n  target\n    y = x\n")
