@@ -127,15 +127,24 @@ struct ParallelizeResult {
   std::string start;                                         // the start plan from which the plan was found
   std::vector<std::pair<std::string, Seconds>> starts;       // start plans with their steps
   std::vector<ParallelNode> nodes;                           // in the order of the file
-  std::optional<PlannedPipeline> pipeline;                   // of the objective throughput
-  std::uint64_t proposals = 0;                               // made by the search
-  std::uint64_t accepted = 0;                                // of them
-  std::uint64_t seed = 1;                                    // ParallelizeOptions::seed
-  ParallelStop stop = ParallelStop::finished;                // why the search ended
-  std::size_t claims = 0;                                    // on splits of operators, that the verifier decided
-  std::size_t proved = 0;                                    // of them
+  // No plan for this model, cluster and objective has a shorter step; known if all devices have a roofline.
+  // For the throughput see `pipeline`.
+  std::optional<Seconds> bound;
+  std::optional<PlannedPipeline> pipeline;     // of the objective throughput
+  std::uint64_t proposals = 0;                 // made by the search
+  std::uint64_t accepted = 0;                  // of them
+  std::uint64_t seed = 1;                      // ParallelizeOptions::seed
+  ParallelStop stop = ParallelStop::finished;  // why the search ended
+  std::size_t claims = 0;                      // on splits of operators, that the verifier decided
+  std::size_t proved = 0;                      // of them
   // The step of the plan. Its tasks are parts; `nodes` is empty.
   SimulationResult simulation;
+
+  // The step / bound - 1; nothing if the bound is not known or 0.
+  std::optional<double> gap() const {
+    if (!bound || bound->count() <= 0) return std::nullopt;
+    return simulation.step > *bound ? simulation.step / *bound - 1 : 0;
+  }
 
   // Several lines of text.
   XFLOW_API std::string to_text() const;

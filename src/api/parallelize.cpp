@@ -17,6 +17,7 @@
 #include "src/parallel/model_tasks.h"
 #include "src/parallel/plan_annotations.h"
 #include "src/parallel/plan_check.h"
+#include "src/parallel/split_bound.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
@@ -167,6 +168,7 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
   result.proposals = found.proposals;
   result.accepted = found.accepted;
+  if (const auto bound = parallel::step_bound(model, cluster, own.kind)) result.bound = Seconds(bound->seconds);
   result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
   return std::move(found.plan);
 }

@@ -334,6 +334,7 @@ bool SplitModel::add_times(const SplitOperator& op, const PartStep& step, PartWo
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) bytes += bytes_of(arena_, {step.node, k}, sizes_).value_or(0);
     spec = stand_in(bytes);
   }
+  if (!spec->is(ops::KernelFamily::none)) ++work.kernels;
   std::vector<ops::KernelSpec> gradients;
   if (spec->is(ops::KernelFamily::product) && spec->operands.size() == 2) gradients = gradient_products(*spec);
   for (std::size_t source = 0; source < sources_.size(); ++source) {

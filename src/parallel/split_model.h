@@ -70,6 +70,7 @@ struct PartWork {
   std::vector<Box> reads;        // by SplitOperator::reads; without dimensions if nothing is read
   std::vector<Box> outputs;      // by SplitOperator::outputs
   std::vector<double> seconds;   // by source of costs
+  std::uint32_t kernels = 0;     // that take time
   std::vector<double> backward;  // seconds: of the gradients of what it reads
 };
 

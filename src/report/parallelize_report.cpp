@@ -80,6 +80,8 @@ std::string ParallelizeResult::to_text() const {
   for (const auto& [name, step] : starts)
     line("",
          fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
+  if (const auto above = gap())
+    line("bound", fmt::format("{:.4f} ms: no plan has a shorter step (gap {:.1f} %)", bound->count() * kMilliseconds, 100 * *above));
   const std::string steps = pipeline ? fmt::format("{} steps", proposals) : fmt::format("{} proposals, {} accepted", proposals, accepted);
   line("search", fmt::format("{}, seed {}, ended by: {}", steps, seed, to_string(stop)));
   line("proofs", fmt::format("{} of {} claims on splits are proved; splits of the others are not used", proved, claims));
@@ -102,6 +104,7 @@ std::string ParallelizeResult::to_json() const {
     json["pipeline"] = {{"load_seconds", pipeline->load.count()}, {"bound_seconds", pipeline->bound.count()}, {"gap", pipeline->gap()}};
   json["starts"] = ParallelJson::array();
   for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
+  json["bound_seconds"] = bound ? ParallelJson(bound->count()) : ParallelJson();
   json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};
   json["claims"] = {{"decided", claims}, {"proved", proved}};
   json["nodes"] = ParallelJson::array();

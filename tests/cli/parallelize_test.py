@@ -56,6 +56,9 @@ class ParallelizeTest(ProgramTest):
         single = 8 * (2 * 100 * 200 + 200 + 2 * 200 * 50) / 1e9
         self.assertAlmostEqual(single, plan["starts"][0]["step_seconds"], delta=1e-9)
         self.assertAlmostEqual(single / 4, plan["step_seconds"], delta=1e-9)
+        # The work of one device, over four.
+        self.assertAlmostEqual(single / 4, plan["bound_seconds"], delta=1e-9)
+        self.assertIn("bound       0.1204 ms: no plan has a shorter step (gap 0.0 %)\n", text)
         self.assertEqual(["single", "data parallel", "data 2 x tensor 2", "data 1 x tensor 4", "one weird trick",
                           "heft", "m-etf", "m-topo"],
                          [start["name"] for start in plan["starts"]])

@@ -19,6 +19,7 @@
 #include "src/ops/operator.h"
 #include "src/parallel/plan_parts.h"
 #include "src/parallel/random_numbers.h"
+#include "src/parallel/split_bound.h"
 #include "src/parallel/split_clock.h"
 #include "src/parallel/split_graph.h"
 #include "src/parallel/split_lists.h"
@@ -72,11 +73,12 @@ struct TestGraph {
 
 ir::AttributeValue list(const std::vector<std::int64_t>& values) { return ir::polys(values); }
 
-// 1e9 operations and bytes a second, launches take no time.
+// 1e9 operations and bytes a second.
 struct TestCosts {
-  TestCosts() {
+  explicit TestCosts(double launch) {
     cost::profile::Profile profile;
     profile.device.name = "test";
+    profile.roofline.launch = Seconds(launch);
     profile.roofline.bandwidth = 1e9;
     profile.roofline.peak[ir::DataType::float32] = 1e9;
     device = std::make_unique<cost::profile::ProfileDevice>(std::move(profile));
@@ -92,12 +94,13 @@ struct TestCosts {
 struct TestSplit {
   std::unique_ptr<TestGraph> graph;
   DeviceCluster cluster;
-  std::unique_ptr<TestCosts> costs = std::make_unique<TestCosts>();
+  std::unique_ptr<TestCosts> costs = nullptr;
   std::unique_ptr<SplitModel> model = nullptr;
 };
 
-TestSplit split_of(std::unique_ptr<TestGraph> graph, DeviceCluster cluster) {
+TestSplit split_of(std::unique_ptr<TestGraph> graph, DeviceCluster cluster, double launch = 0) {
   TestSplit made{std::move(graph), std::move(cluster)};
+  made.costs = std::make_unique<TestCosts>(launch);
   std::vector<OperatorSource> sources;
   for (const ir::NodeId id : ir::topological_order(made.graph->arena, made.graph->graph)) {
     const ir::Node& node = made.graph->arena.node(id);
@@ -400,6 +403,44 @@ TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
       }
     }
   }
+}
+
+// A bound of all plans is not above any of them.
+TEST(SplitBound, IsNotAboveRandomPlans) {
+  for (const StepKind kind : {StepKind::inference, StepKind::training}) {
+    for (auto make : {convolutions, attention, two_products}) {
+      DeviceCluster cluster = cluster_of(12);
+      cluster.inside = {0, 1e18};
+      TestSplit split = split_of(make(), std::move(cluster));
+      const auto bound = step_bound(*split.model, split.cluster, kind);
+      ASSERT_TRUE(bound);
+      SplitClock clock(*split.model, split.cluster, kind);
+      RandomNumbers random(11);
+      for (int trial = 0; trial < 300; ++trial) {
+        clock.prepare(random_plans(*split.model, 12, random));
+        EXPECT_GE(*clock.step(std::numeric_limits<double>::infinity()), bound->seconds * (1 - 1e-12));
+      }
+    }
+  }
+}
+
+// Launches of a path are not divided: a product and a function of 5 us each, and a quarter of the rest.
+TEST(SplitBound, CountsTheLaunchesOfAPath) {
+  DeviceCluster cluster = cluster_of(4);
+  for (ClusterDevice& device : cluster.devices) device.rates.launch = 5e-6;
+  TestSplit split = split_of(two_products(), std::move(cluster), 5e-6);
+  const double rest = 320e-6 + 12.8e-6 + 160e-6;
+  const auto bound = step_bound(*split.model, split.cluster, StepKind::inference);
+  ASSERT_TRUE(bound);
+  EXPECT_TRUE(bound->is_path);
+  EXPECT_NEAR(bound->seconds, 3 * 5e-6 + rest / 4, 1e-12);
+}
+
+TEST(SplitBound, IsNotKnownForMeasuredKernels) {
+  DeviceCluster cluster = cluster_of(2);
+  cluster.devices[1].source = TimeSource::cpu;
+  TestSplit split = split_of(two_products(), std::move(cluster));
+  EXPECT_FALSE(step_bound(*split.model, split.cluster, StepKind::inference));
 }
 
 // Columns, then terms: what Megatron-LM does with a feed-forward layer.

@@ -1,0 +1,88 @@
+"""Compares the order of plans by simulated steps with their order by measured ones, and prints a table in Markdown.
+
+    order_plans.py PROGRAM MODELS_PROGRAM WORK [--model NAME] [--scale N] [--plans N] [--repeat N] [--mpirun COMMAND]
+
+PROGRAM is xflow and MODELS_PROGRAM is xflow-bench-models. Of the plans for two processes of this machine, two thirds give the nodes by
+turns to the two devices, between random cuts of their order, and the others are those that `xflow parallelize` finds from different seeds
+with few proposals, with split nodes. `simulated` is the step that `xflow run --cluster` predicts from the kernels of the parts, `measured`
+the median of its steps. The last line has Spearman's rank correlation of all plans, and of those of at most twice the least simulated step.
+"""
+
+import argparse
+import json
+import pathlib
+import random
+import shlex
+import shutil
+
+import run_plans
+from run_plans import milliseconds, run
+
+
+def cuts_of(program, model, cluster, costs, work, numbers):
+    """A plan whose nodes change their device at random places."""
+    run(program, "simulate", model, "--cluster", cluster, "--policy", "single", "--costs", costs, "--out", work / "whole.json")
+    nodes = json.loads((work / "whole.json").read_text())["plan"]["nodes"]
+    cuts = sorted(numbers.sample(range(1, len(nodes)), numbers.randint(1, 4)))
+    names = ["cpu0", "cpu1"]
+    for k, node in enumerate(nodes):
+        node["device"] = names[sum(k >= cut for cut in cuts) % 2]
+    (work / "plan.json").write_text(json.dumps({"version": 1, "nodes": nodes}))
+    return f"{len(cuts)} cuts"
+
+
+def ranks(values):
+    order = sorted(range(len(values)), key=lambda k: values[k])
+    result = [0] * len(values)
+    for rank, k in enumerate(order):
+        result[k] = rank
+    return result
+
+
+def spearman(pairs):
+    a, b = (ranks([pair[side] for pair in pairs]) for side in (0, 1))
+    count = len(pairs)
+    return 1 - 6 * sum((x - y) ** 2 for x, y in zip(a, b)) / (count * (count**2 - 1))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("models_program")
+    parser.add_argument("work", type=pathlib.Path)
+    parser.add_argument("--model", default="inception_v3")
+    parser.add_argument("--scale", type=int, default=4)
+    parser.add_argument("--plans", type=int, default=30)
+    parser.add_argument("--repeat", type=int, default=100)
+    parser.add_argument("--mpirun", default=run_plans.MPIRUN)
+    arguments = parser.parse_args()
+    work, program = arguments.work, arguments.program
+    work.mkdir(parents=True, exist_ok=True)
+    mpirun = [*shlex.split(arguments.mpirun), "-n", "2", program]
+    model, cluster, costs = work / f"{arguments.model}.onnx", work / "cpu-2.json", work / "costs.db"
+    run(arguments.models_program, work, arguments.model, "--scale", arguments.scale)
+    run(*mpirun, "devices", "--measure", cluster)
+    numbers = random.Random(1)
+    pairs = []
+    print("| plan | parts | simulated, ms | measured, ms | ratio |\n|---|---:|---:|---:|---:|")
+    for k in range(arguments.plans):
+        parts = work / "parts"
+        shutil.rmtree(parts, ignore_errors=True)
+        if k % 3 < 2:
+            name = cuts_of(program, model, cluster, costs, work, numbers)
+            run(program, "split", model, "--plan", work / "plan.json", "--cluster", cluster, "--out", parts)
+        else:
+            steps = numbers.choice([10, 30, 100, 300])
+            name = f"splits, {steps} proposals"
+            run(program, "parallelize", model, "--cluster", cluster, "--costs", costs, "--steps", steps, "--seed", k, "--parts", parts)
+        text = run(*mpirun, "run", parts, "--repeat", arguments.repeat, "--warm-up", 5, "--costs", costs, "--cluster", cluster)
+        simulated, measured = milliseconds(r"\nsimulated ", text), milliseconds(r"\nstep ", text)
+        pairs.append((simulated, measured))
+        count = len(json.loads((parts / "manifest.json").read_text())["parts"])
+        print(f"| {name} | {count} | {simulated:.3f} | {measured:.3f} | {simulated / measured:.2f} |", flush=True)
+    near = [pair for pair in pairs if pair[0] <= 2 * min(pairs)[0]]
+    print(f"\nSpearman {spearman(pairs):.2f} of {len(pairs)} plans, {spearman(near):.2f} of {len(near)} within twice the best.")
+
+
+if __name__ == "__main__":
+    main()
