@@ -43,7 +43,7 @@ enum class ParallelStop : std::uint8_t {
   time_limit,  // ParallelizeOptions::budget
   cancelled,   // CancellationToken::finish()
   finished,    // nothing can be split, or there is one device; for the throughput, the methods have ended
-  optimal,     // throughput: the largest load meets the bound
+  optimal,     // the step, or the largest load of a pipeline, meets the bound
 };
 // Returns the reason, for people.
 constexpr const char* to_string(ParallelStop stop) {

@@ -161,6 +161,10 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   own.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
   own.seed = options.seed;
   if (options.progress) own.progress = [&](std::uint64_t proposals, double step) { options.progress(proposals, Seconds(step)); };
+  if (const auto bound = parallel::step_bound(model, cluster, own.kind)) {
+    result.bound = Seconds(bound->seconds);
+    own.bound = bound->seconds;
+  }
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
   parallel::FoundSplit found = parallel::search_split(model, cluster, own, budget);
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
@@ -168,8 +172,7 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
   result.proposals = found.proposals;
   result.accepted = found.accepted;
-  if (const auto bound = parallel::step_bound(model, cluster, own.kind)) result.bound = Seconds(bound->seconds);
-  result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
+  result.stop = found.is_optimal ? ParallelStop::optimal : stop_of(budget.stop().value_or(PlacementStop::finished));
   return std::move(found.plan);
 }
 

@@ -43,8 +43,9 @@ class SplitSearch {
     report();
     constexpr std::uint64_t kFirstChain = 256;
     if (!movable_.empty() && cluster_.size() > 1)
-      for (std::uint64_t length = kFirstChain; chain(length); length *= 2) {
+      for (std::uint64_t length = kFirstChain; !is_optimal() && chain(length); length *= 2) {
       }
+    found_.is_optimal = is_optimal();
     return std::move(found_);
   }
 
@@ -64,6 +65,10 @@ class SplitSearch {
     if (!step) return std::nullopt;
     found.step = *step;
     return found;
+  }
+  bool is_optimal() const {
+    constexpr double kCloseToBound = 1 + 1e-9;  // both are sums of rounded numbers
+    return best_.missing == 0 && best_.step <= options_.bound * kCloseToBound;
   }
   void report() const {
     if (options_.progress) options_.progress(found_.proposals, found_.step);
@@ -94,6 +99,7 @@ class SplitSearch {
         found_.step = own.step;
         found_.plan = now;
         report();
+        if (is_optimal()) return false;
       }
     }
     return true;

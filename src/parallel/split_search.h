@@ -21,6 +21,7 @@ namespace xflow::parallel {
 struct SplitSearchOptions {
   StepKind kind = StepKind::inference;
   std::uint64_t seed = 1;
+  double bound = 0;  // seconds: no plan has a shorter step. The search ends when its best plan has it
   // Called after the start plans and then now and then: number of proposals, best step in seconds.
   std::function<void(std::uint64_t, double)> progress = {};
 };
@@ -31,6 +32,7 @@ struct FoundSplit {
   std::vector<std::pair<std::string, double>> starts;  // steps of the start plans
   std::uint64_t proposals = 0;
   std::uint64_t accepted = 0;
+  bool is_optimal = false;
   std::string best_start;  // the start plan from which the best was found
 };
 

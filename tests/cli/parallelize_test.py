@@ -64,7 +64,7 @@ class ParallelizeTest(ProgramTest):
                          [start["name"] for start in plan["starts"]])
         self.assertEqual(["first", 1, "second"], [node["node"] for node in plan["nodes"]])
         self.assertEqual(plan["claims"]["decided"], plan["claims"]["proved"])
-        self.assertEqual("steps", plan["search"]["stop"])
+        self.assertEqual(("optimal", 0), (plan["search"]["stop"], plan["search"]["proposals"]))
         self.assertTrue(text.startswith("cluster     test, 4 devices\nobjective   latency\nstep        0.1204 ms, found from the plan 'data parallel'\n"), text)
         self.assertIn("claims on splits are proved; splits of the others are not used", text)
 
@@ -73,7 +73,7 @@ class ParallelizeTest(ProgramTest):
         self.write("one.onnx", two_products(rows=1))
         self.write("slow.json", cluster(4, latency=1.0))
         _, plan = self.parallelize(model="one.onnx", of="slow.json")
-        self.assertEqual([], plan["links"])
+        self.assertEqual(([], "steps", 300), (plan["links"], plan["search"]["stop"], plan["search"]["proposals"]))
         columns = 13  # of 50, in the largest of four parts
         self.assertAlmostEqual((2 * 100 * 200 + 200 + 2 * 200 * columns) / 1e9, plan["step_seconds"], delta=1e-9)
 
@@ -165,7 +165,7 @@ class ParallelizeTest(ProgramTest):
     def test_one_device_has_nothing_to_search(self):
         self.write("one.json", cluster(1))
         text, plan = self.parallelize(of="one.json")
-        self.assertEqual(("finished", 0), (plan["search"]["stop"], plan["search"]["proposals"]))
+        self.assertEqual(("optimal", 0), (plan["search"]["stop"], plan["search"]["proposals"]))
         self.assertIn("cluster     test, 1 device\n", text)
 
     def test_pictures(self):
