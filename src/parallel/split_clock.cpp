@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
+
+#include "src/parallel/tied_groups.h"
 
 namespace xflow::parallel {
 namespace {
@@ -69,10 +72,8 @@ std::unique_ptr<SplitClock::Planned> SplitClock::make_planned(std::uint32_t numb
   std::map<Box, std::vector<std::uint32_t>> boxes;
   std::map<std::pair<std::vector<Box>, std::uint32_t>, std::vector<std::uint32_t>> weights;
   double most = 0;
-  const auto is_weight = [&](std::uint32_t read) {
-    const SplitValue& own = model_.values()[read];
-    return own.is_constant && own.is_floating && own.is_sized;
-  };
+  // Tied weights are those of several operators, and are not counted here.
+  const auto is_weight = [&](std::uint32_t read) { return model_.values()[read].is_weight() && model_.values()[read].tied.empty(); };
   for (std::uint32_t part = 0; part < plan.parts(); ++part) {
     made->devices.push_back(plan.device(part));
     made->copies.push_back(plan.position(part, SplitTarget::copies));
@@ -88,7 +89,8 @@ std::unique_ptr<SplitClock::Planned> SplitClock::make_planned(std::uint32_t numb
     std::vector<Box> read;
     for (std::size_t k = 0; k < op.reads.size(); ++k) {
       const SplitValue& value = model_.values()[op.reads[k]];
-      if (value.is_constant && value.is_sized) made->resident.back() += elements(work->reads[k]) * value.element_bytes;
+      if (value.is_constant && value.is_sized && value.tied.empty())
+        made->resident.back() += elements(work->reads[k]) * value.element_bytes;
       if (!is_weight(op.reads[k])) continue;
       read.push_back(work->reads[k]);
       most = std::max(most, elements(read.back()));
@@ -306,16 +308,64 @@ void SplitClock::add_backward(std::uint32_t number, const Planned& own) {
   update_weights(number, own);
 }
 
+// The bytes of tied weights, once for each range on a device.
+void SplitClock::hold_tied() {
+  for (const std::uint32_t value : model_.tied_values()) {
+    const SplitValue& own = model_.values()[value];
+    std::set<std::pair<std::uint32_t, Box>> held;
+    std::set<std::uint32_t> seen;  // plans
+    for (const std::uint32_t number : own.tied) {
+      const Planned& planned = *now_[number];
+      if (planned.is_dead || !seen.insert(planned.number).second) continue;
+      const auto& reads = model_.operators()[number].reads;
+      const auto k = static_cast<std::size_t>(std::ranges::find(reads, value) - reads.begin());
+      for (std::size_t part = 0; part < planned.works.size(); ++part) {
+        const Box& box = planned.works[part]->reads[k];
+        if (held.emplace(planned.devices[part], box).second) resident_[planned.devices[part]] += elements(box) * own.element_bytes;
+      }
+    }
+  }
+}
+
+void SplitClock::update_tied(std::uint32_t value) {
+  TiedGroups groups;
+  const SplitValue& own = model_.values()[value];
+  for (const std::uint32_t number : own.tied) {
+    const Planned& planned = *now_[number];
+    if (planned.is_dead) continue;
+    const auto& reads = model_.operators()[number].reads;
+    const auto k = static_cast<std::size_t>(std::ranges::find(reads, value) - reads.begin());
+    for (std::uint32_t part = 0; part < planned.works.size(); ++part)
+      add_to(groups, planned.works[part]->reads[k], planned.copies[part], planned.devices[part], backward_[number][part]);
+  }
+  for (const TiedGroup& group : groups) {
+    std::vector<std::uint32_t> nodes;
+    for (const auto& [device, members] : group.nodes) {
+      std::uint32_t node = members[0];
+      if (members.size() > 1) {
+        node = add_node(device, 0, 0);
+        for (const std::uint32_t member : members) send(member, node, 0);
+      }
+      nodes.push_back(node);
+    }
+    add_updates(nodes, elements(group.box), elements(group.box) * own.element_bytes);
+  }
+}
+
+void SplitClock::add_updates(const std::vector<std::uint32_t>& nodes, double count, double bytes) {
+  const auto ends = nodes.size() > 1 ? all_reduce(nodes, bytes) : nodes;
+  for (const std::uint32_t end : ends) {
+    const std::uint32_t device = nodes_[end].device;
+    send(end, add_node(device, model_.update_seconds(model_.source_of(device), count), bytes), 0);
+  }
+}
+
 void SplitClock::update_weights(std::uint32_t number, const Planned& own) {
   for (const Planned::Ring& ring : own.updates) {
     std::vector<std::uint32_t> nodes;
     nodes.reserve(ring.parts.size());
     for (const std::uint32_t part : ring.parts) nodes.push_back(backward_[number][part]);
-    const auto ends = nodes.size() > 1 ? all_reduce(nodes, ring.bytes) : nodes;
-    for (const std::uint32_t end : ends) {
-      const std::uint32_t device = nodes_[end].device;
-      send(end, add_node(device, model_.update_seconds(model_.source_of(device), ring.count), ring.bytes), 0);
-    }
+    add_updates(nodes, ring.count, ring.bytes);
   }
 }
 
@@ -335,8 +385,11 @@ double SplitClock::prepare(const SplitPlan& plan) {
     edges_[op].clear();
   }
   for (std::uint32_t op = 0; op < count; ++op) add_forward(op, *now_[op]);
-  if (kind_ == StepKind::training)
+  hold_tied();
+  if (kind_ == StepKind::training) {
     for (std::uint32_t op = count; op-- > 0;) add_backward(op, *now_[op]);
+    for (const std::uint32_t value : model_.tied_values()) update_tied(value);
+  }
   double missing = 0;
   for (std::size_t k = 0; k < resident_.size(); ++k) missing += std::max(0.0, resident_[k] - cluster_.devices[k].memory);
   return missing;

@@ -96,6 +96,9 @@ class SplitClock {
   void add_backward(std::uint32_t op, const Planned& own);
   bool is_partial(std::uint32_t op) const;
   void update_weights(std::uint32_t op, const Planned& own);
+  void update_tied(std::uint32_t value);
+  void add_updates(const std::vector<std::uint32_t>& nodes, double count, double bytes);
+  void hold_tied();
   std::vector<std::uint32_t> all_reduce(const std::vector<std::uint32_t>& nodes, double bytes);
   double seconds_of(const Waiting& task) const;
   void finish(const Waiting& task, double end);

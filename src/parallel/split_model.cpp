@@ -93,6 +93,7 @@ class SplitModel::Builder {
         }
       }
     }
+    tie();
     for (SplitOperator& op : into_.operators_) {
       for (const NodeId id : op.operations)
         for (std::uint32_t output = 0; output < arena_.node(id).outputs.size(); ++output)
@@ -101,6 +102,19 @@ class SplitModel::Builder {
       std::ranges::reverse(op.outputs);
     }
   }
+  // Finds weights that several operators read. Numbers are no weights.
+  void tie() {
+    std::vector<std::vector<std::uint32_t>> readers(into_.values_.size());
+    for (std::uint32_t op = 0; op < into_.operators_.size(); ++op)
+      for (const std::uint32_t read : into_.operators_[op].reads) readers[read].push_back(op);
+    for (std::uint32_t value = 0; value < readers.size(); ++value) {
+      SplitValue& own = into_.values_[value];
+      if (!own.is_weight() || readers[value].size() < 2 || elements(own.whole) <= 1) continue;
+      own.tied = std::move(readers[value]);
+      into_.tied_values_.push_back(value);
+    }
+  }
+
   static bool is_own(const SplitOperator& op, ValueId operand) {
     return std::ranges::find(op.operations, operand.node) != op.operations.end();
   }
@@ -111,7 +125,7 @@ class SplitModel::Builder {
     for (const std::uint32_t read : op.reads) {
       const SplitValue& own = into_.values_[read];
       names.emplace(own.id, fmt::format("r{}", names.size()));
-      text += fmt::format("|{}{}", own.is_constant ? "c " : "", type_text(own.id));
+      text += fmt::format("|{}{}{}", own.is_constant ? "c " : "", own.tied.empty() ? "" : "tied ", type_text(own.id));
     }
     for (const NodeId id : op.operations) {
       const ir::Node& node = arena_.node(id);

@@ -36,6 +36,11 @@ struct SplitValue {
   bool is_sized = false;   // its sizes are known; otherwise it counts as empty and `whole` has no dimensions
   double element_bytes = 0;
   Box whole;
+  // Of weights that several operators read: the operators. A device has a range of tied weights once, and
+  // their gradients are added before they are sent.
+  std::vector<std::uint32_t> tied;
+
+  bool is_weight() const { return is_constant && is_floating && is_sized; }
 };
 
 // A dimension of the result of an operator, or its reduction.
@@ -92,6 +97,8 @@ class SplitModel {
 
   std::span<const SplitOperator> operators() const { return operators_; }  // operands before users
   std::span<const SplitValue> values() const { return values_; }
+  // The constants that several operators read.
+  std::span<const std::uint32_t> tied_values() const { return tied_values_; }
   const ir::Shape& shape(std::uint32_t value) const { return arena_.type(values_[value].id).shape; }
   const OperatorKind& kind(const SplitOperator& op) const { return kinds_[op.kind]; }
   std::size_t kinds() const { return kinds_.size(); }
@@ -131,6 +138,7 @@ class SplitModel {
   const ir::Symbols::Valuation sizes_;
   std::vector<SplitOperator> operators_;
   std::vector<SplitValue> values_;
+  std::vector<std::uint32_t> tied_values_;
   std::vector<OperatorKind> kinds_;
   std::vector<cost::KernelCosts*> sources_;
   std::vector<std::uint32_t> source_of_;  // by device

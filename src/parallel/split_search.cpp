@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
@@ -126,10 +127,22 @@ class SplitSearch {
       for (const std::uint32_t other : members_[model_.operators()[op].kind])
         if (scope == 1 || plan[other] == before) moved.push_back(other);
     }
+    add_tied(moved);
     for (const std::uint32_t other : moved) plan[other] = own;
     // What follows takes the parts as they are, up to the next product.
     if (random_.below(2) == 0) follow(plan, moved);
     return true;
+  }
+
+  // Operators of one kind that share weights have one plan.
+  void add_tied(std::vector<std::uint32_t>& moved) const {
+    std::set<std::uint32_t> all(moved.begin(), moved.end());
+    for (const std::uint32_t op : moved) {
+      for (const std::uint32_t read : model_.operators()[op].reads)
+        for (const std::uint32_t other : model_.values()[read].tied)
+          if (model_.operators()[other].kind == model_.operators()[op].kind) all.insert(other);
+    }
+    moved.assign(all.begin(), all.end());
   }
 
   std::uint32_t random_read(std::uint32_t op) {

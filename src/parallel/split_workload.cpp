@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
+
+#include "src/parallel/tied_groups.h"
 
 namespace xflow::parallel {
 namespace {
@@ -47,6 +51,7 @@ class StepBuilder {
     if (kind_ == StepKind::training) {
       sort_edges();
       for (std::uint32_t op = count; op-- > 0;) add_backward(op);
+      for (const std::uint32_t value : model_.tied_values()) update_tied(value);
     }
     for (std::uint32_t value = 0; value < model_.values().size(); ++value) {
       if (!model_.values()[value].is_output) continue;
@@ -180,7 +185,8 @@ class StepBuilder {
   void read(std::uint32_t number, std::uint32_t part, std::uint32_t node, std::uint32_t value, const Box& box) {
     const SplitValue& own = model_.values()[value];
     if (own.is_constant) {
-      step_.workload.nodes[node].bytes += own.is_sized ? elements(box) * own.element_bytes : 0;
+      const bool is_new = own.tied.empty() || tied_.emplace(value, step_.devices[node], box).second;
+      if (is_new) step_.workload.nodes[node].bytes += own.is_sized ? elements(box) * own.element_bytes : 0;
       return;
     }
     if (own.maker == kNoOperator || (own.is_sized && box.empty() && !own.whole.empty())) return;
@@ -287,7 +293,7 @@ class StepBuilder {
       std::vector<Box> weights;
       for (std::size_t k = 0; k < op.reads.size(); ++k) {
         const SplitValue& own = model_.values()[op.reads[k]];
-        if (!own.is_constant || !own.is_floating || !own.is_sized) continue;
+        if (!own.is_weight() || !own.tied.empty()) continue;
         weights.push_back(works[part]->reads[k]);
         most = std::max(most, elements(weights.back()));
       }
@@ -300,21 +306,57 @@ class StepBuilder {
       std::size_t position = 0;
       for (const std::uint32_t read : op.reads) {
         const SplitValue& own = model_.values()[read];
-        if (!own.is_constant || !own.is_floating || !own.is_sized) continue;
+        if (!own.is_weight() || !own.tied.empty()) continue;
         count += elements(key.first[position]);
         bytes += elements(key.first[position++]) * own.element_bytes;
       }
       std::vector<std::uint32_t> nodes;
       for (const std::uint32_t part : members) nodes.push_back(backward_[first_[number] + part]);
-      std::vector<std::uint32_t> ends = nodes;
-      if (nodes.size() > 1) ends = all_reduce(SplitNodeKind::reduce_gradient, number, nodes, op.outputs[0], bytes);
-      for (std::size_t k = 0; k < ends.size(); ++k) {
-        const std::uint32_t node = add_node(SplitNodeKind::update, number, members[k], step_.devices[ends[k]], {});
-        for (std::uint32_t d = 0; d < cluster_.size(); ++d)
-          step_.workload.nodes[node].seconds[d] = model_.update_seconds(model_.source_of(d), count);
-        step_.workload.nodes[node].bytes = bytes;  // the gradients
-        send(ends[k], node, op.outputs[0], 0);
+      add_updates(number, nodes, count, bytes);
+    }
+  }
+
+  // Adds the gradients of nodes on different devices, and updates the weights on each.
+  void add_updates(std::uint32_t number, const std::vector<std::uint32_t>& nodes, double count, double bytes) {
+    const std::uint32_t value = model_.operators()[number].outputs[0];
+    std::vector<std::uint32_t> ends = nodes;
+    if (nodes.size() > 1) ends = all_reduce(SplitNodeKind::reduce_gradient, number, nodes, value, bytes);
+    for (std::size_t k = 0; k < ends.size(); ++k) {
+      const std::uint32_t node = add_node(SplitNodeKind::update, number, step_.nodes[nodes[k]].part, step_.devices[ends[k]], {});
+      for (std::uint32_t d = 0; d < cluster_.size(); ++d)
+        step_.workload.nodes[node].seconds[d] = model_.update_seconds(model_.source_of(d), count);
+      step_.workload.nodes[node].bytes = bytes;  // the gradients
+      send(ends[k], node, value, 0);
+    }
+  }
+
+  // Parts of several operators that read the same range of tied weights add its gradients, first on each
+  // device.
+  void update_tied(std::uint32_t value) {
+    TiedGroups groups;
+    const SplitValue& own = model_.values()[value];
+    for (const std::uint32_t number : own.tied) {
+      const SplitOperator& op = model_.operators()[number];
+      const auto k = static_cast<std::size_t>(std::ranges::find(op.reads, value) - op.reads.begin());
+      for (std::uint32_t part = 0; part < plan_[number].parts(); ++part) {
+        const std::uint32_t node = op.outputs.empty() ? kNoNode : backward_[first_[number] + part];
+        if (node == kNoNode) continue;
+        const PlannedPart planned = planned_part(model_, number, plan_[number], part);
+        const PartWork* work = model_.part(number, planned.output, planned.terms);
+        add_to(groups, work->reads[k], plan_[number].position(part, SplitTarget::copies), step_.devices[node], node);
       }
+    }
+    for (const TiedGroup& group : groups) {
+      std::vector<std::uint32_t> nodes;
+      for (const auto& [device, members] : group.nodes) {
+        std::uint32_t node = members[0];
+        if (members.size() > 1) {
+          node = add_node(SplitNodeKind::reduce_gradient, own.tied[0], 0, device, {});
+          for (const std::uint32_t member : members) send(member, node, value, 0);
+        }
+        nodes.push_back(node);
+      }
+      add_updates(own.tied[0], nodes, elements(group.box), elements(group.box) * own.element_bytes);
     }
   }
 
@@ -339,7 +381,8 @@ class StepBuilder {
   std::vector<std::vector<HeldBox>> held_;  // by value
   std::vector<std::uint32_t> first_;        // node of the first part, by operator
   std::vector<Edge> edges_;
-  std::vector<std::uint32_t> backward_;  // by node of a part
+  std::set<std::tuple<std::uint32_t, std::uint32_t, Box>> tied_;  // value, device and range of weights that are there
+  std::vector<std::uint32_t> backward_;                           // by node of a part
 };
 
 }  // namespace

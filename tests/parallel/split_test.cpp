@@ -166,6 +166,18 @@ std::unique_ptr<TestGraph> attention() {
   return g;
 }
 
+// Four steps with the same two weights.
+std::unique_ptr<TestGraph> recurrent() {
+  auto g = std::make_unique<TestGraph>();
+  const ValueId w = g->weights({10, 12});
+  const ValueId u = g->weights({12, 12});
+  ValueId h = g->input({6, 12});
+  for (int step = 0; step < 4; ++step)
+    h = g->apply("tanh", {g->apply("add", {g->apply("matmul", {g->input({6, 10}), w}), g->apply("matmul", {h, u})})});
+  g->graph.outputs = {h};
+  return g;
+}
+
 OperatorPlan random_plan(SplitModel& model, std::uint32_t op, std::uint32_t devices, RandomNumbers& random) {
   const OperatorKind& kind = model.kind(model.operators()[op]);
   for (int attempt = 0; attempt < 20; ++attempt) {
@@ -277,6 +289,7 @@ void expect_same_results(std::unique_ptr<TestGraph> graph, std::size_t least_spl
 
 TEST(SplitGraph, OfConvolutionsComputesTheSame) { expect_same_results(convolutions(), 150); }
 TEST(SplitGraph, OfAttentionComputesTheSame) { expect_same_results(attention(), 300); }
+TEST(SplitGraph, OfStepsWithTiedWeightsComputesTheSame) { expect_same_results(recurrent(), 150); }
 
 std::unique_ptr<TestGraph> two_products() {
   auto g = std::make_unique<TestGraph>();
@@ -355,22 +368,45 @@ TEST(SplitStep, OfColumnsDividesTheWeights) {
   EXPECT_EQ(resident({SplitTarget::reduction, 0, 2, 1}), 50 * 200 * 4);
 }
 
+double bytes_reduced(const SplitStep& step) {
+  double bytes = 0;
+  for (const WorkloadTensor& tensor : step.workload.tensors)
+    for (const std::uint32_t reader : tensor.readers)
+      if (step.nodes[reader].kind == SplitNodeKind::reduce_gradient && step.devices[reader] != step.devices[tensor.source])
+        bytes += tensor.bytes;
+  return bytes;
+}
+
 // A training step by samples adds the gradients of all weights; by columns there is nothing to add.
 TEST(SplitStep, OfTrainingAddsGradientsOfSharedWeights) {
   TestSplit split = split_of(two_products(), cluster_of(2));
   const auto reduced = [&](std::uint32_t dimension) {
     const OperatorPlan own{0, {{SplitTarget::output, dimension, 2, 1}}};
     const SplitStep step = step_of(*split.model, {own, own, own}, split.cluster, StepKind::training);
-    double bytes = 0;
-    for (const WorkloadTensor& tensor : step.workload.tensors)
-      for (const std::uint32_t reader : tensor.readers)
-        if (step.nodes[reader].kind == SplitNodeKind::reduce_gradient && step.devices[reader] != step.devices[tensor.source])
-          bytes += tensor.bytes;
-    return bytes;
+    return bytes_reduced(step);
   };
   // A ring of two sends the bytes of the weights from each device.
   EXPECT_EQ(reduced(0), 2.0 * (100 * 200 + 200 * 50) * 4);
   EXPECT_EQ(reduced(1), 0);
+}
+
+// The gradients of a weight of four products are added on each device, sent once, and used once; a device has
+// the weights once.
+TEST(SplitStep, OfTiedWeightsAddsTheirGradientsOnce) {
+  TestSplit split = split_of(recurrent(), cluster_of(2));
+  const OperatorPlan samples{0, {{SplitTarget::output, 0, 2, 1}}};
+  const SplitPlan plan(split.model->operators().size(), samples);
+  const SplitStep step = step_of(*split.model, plan, split.cluster, StepKind::training);
+  const double weights = (10 * 12 + 12 * 12) * 4;
+  EXPECT_EQ(bytes_reduced(step), 2 * weights);
+  double resident = 0;
+  std::size_t updates = 0;
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
+    updates += step.nodes[node].kind == SplitNodeKind::update ? 1 : 0;
+    if (step.nodes[node].kind == SplitNodeKind::forward && step.devices[node] == 0) resident += step.workload.nodes[node].bytes;
+  }
+  EXPECT_EQ(updates, 4U);
+  EXPECT_EQ(resident, weights);
 }
 
 // Backward, a product has two products of its size: three times the forward pass, and the update.
@@ -385,7 +421,7 @@ TEST(SplitStep, OfTrainingHasTwoProductsForEachProduct) {
 // Random plans take the same time in every bit, in one clock and as workloads.
 TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
   for (const StepKind kind : {StepKind::inference, StepKind::training}) {
-    for (auto make : {convolutions, attention}) {
+    for (auto make : {convolutions, attention, recurrent}) {
       TestSplit split = split_of(make(), cluster_of(12, 4));
       SplitClock clock(*split.model, split.cluster, kind);
       RandomNumbers random(5);
@@ -408,7 +444,7 @@ TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
 // A bound of all plans is not above any of them.
 TEST(SplitBound, IsNotAboveRandomPlans) {
   for (const StepKind kind : {StepKind::inference, StepKind::training}) {
-    for (auto make : {convolutions, attention, two_products}) {
+    for (auto make : {convolutions, attention, recurrent, two_products}) {
       DeviceCluster cluster = cluster_of(12);
       cluster.inside = {0, 1e18};
       TestSplit split = split_of(make(), std::move(cluster));
@@ -556,6 +592,16 @@ TEST(SplitSearch, PrefersPlansThatFitTheMemory) {
   for (std::size_t node = 0; node < step.nodes.size(); ++node) resident[step.devices[node]] += step.workload.nodes[node].bytes;
   EXPECT_LE(resident[0], 80e3);
   EXPECT_LE(resident[1], 80e3);
+}
+
+TEST(SplitSearch, GivesOperatorsWithTiedWeightsOnePlan) {
+  TestSplit split = split_of(recurrent(), cluster_of(6, 2));
+  const FoundSplit found = search_with(split, 600, 2, StepKind::training);
+  for (const std::uint32_t value : split.model->tied_values()) {
+    const auto& tied = split.model->values()[value].tied;
+    ASSERT_EQ(tied.size(), 4U);
+    for (const std::uint32_t op : tied) EXPECT_EQ(found.plan[op], found.plan[tied[0]]);
+  }
 }
 
 // Over links that cost nothing, four devices take a quarter of the time of one.
