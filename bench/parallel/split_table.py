@@ -13,7 +13,7 @@ import resource
 import subprocess
 import time
 
-# Model, arguments of its builder, cluster, devices. Batches of convolutional networks are those of the paper on FlexFlow (MLSys 2019).
+# Model, arguments of its builder, cluster, devices. Batches are those of the paper on FlexFlow (MLSys 2019).
 ROWS = [
     ("alexnet", ["--batch", "256"], "slow-16", 16),
     ("bert", ["--batch", "16", "--layers", "24"], "slow-16", 16),
@@ -21,6 +21,7 @@ ROWS = [
     *(("alexnet", ["--batch", "256"], "flexflow-k80", count) for count in (4, 16, 64)),
     *(("resnet50", ["--batch", "64"], "flexflow-k80", count) for count in (4, 16, 64)),
     *(("inception_v3", ["--batch", "64"], "flexflow-k80", count) for count in (4, 16, 64)),
+    *((name, ["--batch", "64"], "flexflow-k80", count) for name in ("rnntc", "rnnlm", "nmt") for count in (4, 16, 64)),
     ("bert", ["--batch", "16", "--layers", "24"], "dgx-h100", 8),
     ("bert", ["--batch", "8", "--layers", "48"], "dgx-h100", 8),
     ("bert", ["--batch", "8", "--layers", "48"], "flexflow-k80", 64),
