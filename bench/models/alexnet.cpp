@@ -1,5 +1,5 @@
 // AlexNet (Krizhevsky: One weird trick for parallelizing convolutional neural networks, 2014; the variant for one device).
-#include <array>
+#include <algorithm>
 
 #include "bench/models/families.h"
 
@@ -7,7 +7,8 @@ namespace xflow::bench {
 
 Model alexnet(const Scale& scale) {
   Model model("alexnet");
-  const std::int64_t image = scale.size(224, 32);
+  constexpr std::int64_t kLeast = 64;  // for the last pooling
+  const std::int64_t image = std::max(kLeast, scale.size(224, 32));
   Value x = model.input("input", {scale.batch, 3, image, image});
   const auto layer = [&](const std::string& place, std::int64_t channels, std::int64_t kernel, std::int64_t stride, std::int64_t padding) {
     const ConvOptions options{

@@ -135,7 +135,7 @@ Result<MeasuredCluster> measure(RunMessages& messages) {
   for (std::size_t other = 1; other < messages.processes(); ++other) {
     const std::vector<MeasuredCluster::Sample> samples = benchmark.run(other);
     auto& link = cluster.host[other] == 0 ? cluster.inside : cluster.across;
-    if (!link) link.emplace();
+    if (!link) link = MeasuredCluster::Link{};
     link->samples.insert(link->samples.end(), samples.begin(), samples.end());
   }
   messages.wait_for_all();

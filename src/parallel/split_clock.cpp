@@ -146,9 +146,10 @@ std::uint32_t SplitClock::choose(const std::vector<std::uint32_t>& devices, std:
 const SplitClock::Sources& SplitClock::sources(std::uint32_t op, std::uint32_t read, const Planned& reader, const Planned& maker,
                                                std::uint32_t output) {
   const auto [found, is_new] = sources_.try_emplace({reader.number, read, maker.number, output});
-  if (!is_new) return found->second;
+  Sources& result = found->second;
+  if (!is_new) return result;
   const SplitValue& value = model_.values()[model_.operators()[op].reads[read]];
-  found->second.resize(reader.works.size());
+  result.resize(reader.works.size());
   for (std::uint32_t part = 0; part < reader.works.size(); ++part) {
     const Box& box = reader.works[part]->reads[read];
     if (value.is_sized && box.empty() && !value.whole.empty()) continue;
@@ -164,7 +165,7 @@ const SplitClock::Sources& SplitClock::sources(std::uint32_t op, std::uint32_t r
         if (known == sent.end()) sent.push_back(wanted);
       }
       source.sent = elements(sent[source.box]) * value.element_bytes;
-      found->second[part].push_back(source);
+      result[part].push_back(source);
     };
     bool is_here = false;
     for (std::uint32_t at = 0; at < maker.held.size() && !is_here; ++at) {
@@ -175,7 +176,7 @@ const SplitClock::Sources& SplitClock::sources(std::uint32_t op, std::uint32_t r
     for (std::uint32_t at = 0; at < maker.held.size() && !is_here; ++at)
       if (const auto wanted = intersection(maker.held[at].boxes[output], box)) take(at, *wanted);
   }
-  return found->second;
+  return result;
 }
 
 std::uint32_t SplitClock::add_node(std::uint32_t device, double seconds, double bytes) {

@@ -262,7 +262,7 @@ class AxisReads {
 class AxesOfOutput {
  public:
   AxesOfOutput(ir::Arena& arena, ir::NodeId id, int output)
-      : arena_(arena), symbols_(arena.symbols()), node_(arena.node(id)), output_(output), operands_(ops::operand_types(arena, node_)) {}
+      : symbols_(arena.symbols()), node_(arena.node(id)), output_(output), operands_(ops::operand_types(arena, node_)) {}
 
   std::vector<SplitAxis> run() {
     const ir::Shape& shape = node_.outputs[static_cast<std::size_t>(output_)].shape;
@@ -345,7 +345,6 @@ class AxesOfOutput {
     return axis;
   }
 
-  ir::Arena& arena_;
   ir::Symbols& symbols_;
   const ir::Node& node_;
   const int output_;
