@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "src/kernels/node_launch.h"
-#include "src/partition/split_proof.h"
 #include "src/verifier/proof/proof.h"
 
 namespace xflow::parallel {
@@ -50,6 +49,27 @@ bool PartPrograms::decide(ValueId value, std::size_t axis) {
   return true;
 }
 
+bool PartPrograms::holds_together(ValueId value, std::span<const partition::AxisPart> parts) {
+  if (parts.size() < 2) return true;
+  Together key;
+  for (const partition::AxisPart& part : parts) {
+    const auto position = part.is_first  ? partition::PartPosition::first
+                          : part.is_last ? partition::PartPosition::last
+                                         : partition::PartPosition::middle;
+    if (axes(value)[part.axis].is_reduction())
+      key.second = part.axis;
+    else
+      key.first.push_back({part.axis, position});
+  }
+  const auto [found, is_new] = together_.try_emplace({value, key}, true);
+  if (!is_new) return found->second;
+  const auto output = static_cast<int>(value.output);
+  bool holds = key.first.size() < 2 || claim(partition::part_claim(arena_, value.node, output, axes(value), key.first));
+  if (key.second) holds = holds && claim(partition::part_reduction_claim(arena_, value.node, output, axes(value), key.first, *key.second));
+  together_[{value, key}] = holds;
+  return holds;
+}
+
 std::optional<Box> PartPrograms::whole(ValueId value) const {
   const auto tensor = cost::tensor_of(arena_, value, sizes_);
   if (!tensor) return std::nullopt;
@@ -88,7 +108,7 @@ std::optional<PartStep> PartPrograms::step(NodeId id, const PartProgram& program
     const auto asked = program.boxes.find({id, k});
     if (asked == program.boxes.end()) continue;
     const auto parts = parts_of({id, k}, asked->second, terms);
-    if (!parts) return std::nullopt;
+    if (!parts || !holds_together({id, k}, *parts)) return std::nullopt;
     std::optional<partition::PartOperation> own;
     if (!parts->empty()) {
       auto made = partition::part_operation(arena_, id, axes({id, k}), *parts);

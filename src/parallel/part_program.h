@@ -18,6 +18,7 @@
 #include "src/parallel/box.h"
 #include "src/partition/part.h"
 #include "src/partition/split_axes.h"
+#include "src/partition/split_proof.h"
 #include "src/rules/instance.h"
 
 namespace xflow::parallel {
@@ -64,6 +65,8 @@ class PartPrograms {
 
  private:
   bool decide(ir::ValueId value, std::size_t axis);
+  // Whether a part of several axes is proved as one.
+  bool holds_together(ir::ValueId value, std::span<const partition::AxisPart> parts);
   bool claim(Result<rules::RuleInstance> instance);
   std::optional<std::vector<partition::AxisPart>> parts_of(ir::ValueId value, const Box& box, const std::optional<Interval>& terms);
   // The step that computes the boxes of the operation's results. Nothing if there is none.
@@ -73,6 +76,9 @@ class PartPrograms {
   const ir::Symbols::Valuation& sizes_;
   std::map<std::pair<ir::NodeId, std::uint32_t>, std::vector<partition::SplitAxis>> axes_;
   std::map<std::tuple<ir::NodeId, std::uint32_t, std::size_t>, bool> decided_;
+  // By value: axes with their positions, and the reduction if there is one.
+  using Together = std::pair<std::vector<partition::PlacedAxis>, std::optional<std::size_t>>;
+  std::map<std::pair<ir::ValueId, Together>, bool> together_;
   std::size_t claims_ = 0;
   std::size_t proved_ = 0;
 };

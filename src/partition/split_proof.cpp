@@ -91,6 +91,35 @@ class Claim {
     return finish({whole, output_}, {target, 0}, std::move(required));
   }
 
+  // The reduction of a part, which is an operation of its own.
+  Result<rules::RuleInstance> of_part_reduction(std::span<const PlacedAxis> placed, std::size_t number) {
+    std::vector<AxisPart> parts;
+    for (const PlacedAxis& own : placed) parts.push_back(place(own));
+    XFLOW_TRY(const PartOperation part, part_operation(from_, id_, axes_, parts));
+    ir::Arena whole(from_.shared_symbols());
+    std::vector<ValueId> operands;
+    for (std::size_t k = 0; k < node_.operands.size(); ++k) {
+      if (from_.is_absent(node_.operands[k])) {
+        operands.push_back(whole.absent());
+        continue;
+      }
+      ir::TensorType type = from_.type(node_.operands[k]);
+      for (const OperandRange& range : part.ranges)
+        if (range.operand == static_cast<int>(k)) type.shape[static_cast<std::size_t>(range.dimension)] = range.size;
+      operands.push_back(whole.input(std::move(type), static_cast<std::uint32_t>(k)));
+    }
+    ops::Typing typing(whole.symbols());
+    XFLOW_TRY(const ir::NodeId node, ops::apply(whole, typing, node_.op, std::move(operands), part.attributes));
+    const std::vector<SplitAxis> axes = split_axes(whole, node, static_cast<int>(output_));
+    for (std::size_t k = 0; k < axes.size(); ++k) {
+      if (axes[k].kind != axes_[number].kind || axes[k].dimension != axes_[number].dimension || axes[k].obstacle) continue;
+      XFLOW_TRY(rules::RuleInstance claim, Claim(whole, node, static_cast<int>(output_), axes).of_reduction(k));
+      claim.facts.insert(claim.facts.end(), claim_.facts.begin(), claim_.facts.end());
+      return claim;
+    }
+    return fail(ErrorCode::unsupported, "a part of the operation has no such reduction");
+  }
+
  private:
   ir::Arena& arena() { return *claim_.arena; }
   ir::Symbols& symbols() { return arena().symbols(); }
@@ -168,6 +197,11 @@ class Claim {
 Result<rules::RuleInstance> part_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
                                        std::span<const PlacedAxis> placed) {
   return Claim(arena, node, output, axes).of_part(placed);
+}
+
+Result<rules::RuleInstance> part_reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                                 std::span<const PlacedAxis> placed, std::size_t axis) {
+  return Claim(arena, node, output, axes).of_part_reduction(placed, axis);
 }
 
 Result<rules::RuleInstance> reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,

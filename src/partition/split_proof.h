@@ -40,4 +40,9 @@ Result<rules::RuleInstance> part_claim(const ir::Arena& arena, ir::NodeId node, 
 Result<rules::RuleInstance> reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
                                             std::size_t axis);
 
+// The same for a part of the operation that lies so on axes of the output, of whatever begin and size: a
+// part of several axes and of a reduction.
+Result<rules::RuleInstance> part_reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                                 std::span<const PlacedAxis> placed, std::size_t axis);
+
 }  // namespace xflow::partition
