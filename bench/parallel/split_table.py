@@ -47,8 +47,8 @@ def main():
     parser.add_argument("--budget", default="20s")
     parser.add_argument("--only", default="")
     arguments = parser.parse_args()
-    print("| model | batch | cluster | devices | single, ms | data parallel, ms | expert, ms | found, ms | data parallel / found | expert / found "
-          "| proposals | seconds | claims proved | fits |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|---|")
+    print("| model | cluster | devices | single, ms | data parallel, ms | expert, ms | found, ms | data parallel / found | expert / found "
+          "| proposals | seconds | claims proved | fits |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|")
     for name, options, cluster, devices in ROWS:
         if arguments.only not in f"{name} {cluster}":
             continue
@@ -59,7 +59,7 @@ def main():
         starts = {start["name"]: 1e3 * start["step_seconds"] for start in plan["starts"]}
         expert = min(step for start, step in starts.items() if start not in ("single", "data parallel"))
         found = 1e3 * plan["step_seconds"]
-        print(f"| {name} | {options[1]} | {cluster} | {devices} | {starts['single']:.2f} | {starts['data parallel']:.2f} | {expert:.2f} | {found:.2f} "
+        print(f"| {' '.join([name, *options])} | {cluster} | {devices} | {starts['single']:.2f} | {starts['data parallel']:.2f} | {expert:.2f} | {found:.2f} "
               f"| {starts['data parallel'] / found:.2f} | {expert / found:.2f} | {plan['search']['proposals']} | {seconds:.0f} "
               f"| {plan['claims']['proved']} of {plan['claims']['decided']} | {'yes' if plan['fits_memory'] else 'no'} |", flush=True)
     print(f"\nMost memory of a run: {resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024:.0f} MiB.")
