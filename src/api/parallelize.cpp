@@ -192,7 +192,8 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
     if (*options.devices < 1 || *options.devices > cluster.size())
       return fail(ErrorCode::invalid_argument, fmt::format("{} devices of a cluster of {}", *options.devices, cluster.size()));
     cluster.devices.resize(*options.devices);
-    cluster.hosts = cluster.devices.back().host + 1;
+    // Hosts of devices may be in any order.
+    cluster.hosts = std::ranges::max(cluster.devices, {}, &parallel::ClusterDevice::host).host + 1;
   }
   const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
   XFLOW_TRY(const auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));

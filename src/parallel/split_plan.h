@@ -44,10 +44,10 @@ struct OperatorPlan {
 // By operator of a SplitModel.
 using SplitPlan = std::vector<OperatorPlan>;
 
-// "N/4 C/2 sum/2 copies/2 on 0-15": for people.
+// "axis 0 / 4, sum / 2, 2 copies, devices 0 to 15": for people.
 std::string to_string(const OperatorPlan& plan);
 
-// Blocks [first, last) of part `position` of `parts` equal parts, as nearly as possible, of so many blocks.
+// The blocks of part `position` of so many parts, which are as equal as whole blocks can be.
 Interval share(std::int64_t blocks, std::uint32_t parts, std::uint32_t position);
 
 // A part of an operator under a plan.

@@ -35,7 +35,7 @@ struct SplitStep {
   Workload workload;
   std::vector<std::uint32_t> devices;  // by node
   std::vector<SplitNode> nodes;        // by node
-  std::vector<std::uint32_t> values;   // by tensor: the value of the model; kNoOperator for gradients of weights
+  std::vector<std::uint32_t> values;   // by tensor: a value of the model; for sums and gradients of weights a result of the operator
 };
 
 // Every operator has a possible plan (is_possible).

@@ -162,6 +162,15 @@ class ParallelizeTest(ProgramTest):
         _, plan = self.parallelize("--devices", "2")
         self.assertEqual(["d0", "d1"], [one["name"] for one in plan["devices"]])
 
+    def test_the_first_devices_of_hosts_in_any_order(self):
+        """The first device is on the last host, whose port both devices need."""
+        devices = [{**device(f"d{k}"), "host": host} for k, host in enumerate([2, 0, 1])]
+        rates = {"latency": 0.0, "bandwidth": 1e30}
+        self.write("hosts.json", json.dumps({"name": "hosts", "devices": devices, "inside": rates, "across": rates}))
+        _, plan = self.parallelize("--devices", "2", of="hosts.json")
+        self.assertEqual(2, len(plan["devices"]))
+        self.assertEqual({"d0", "d1"}, {name for node in plan["nodes"] for name in node["devices"]})
+
     def test_one_device_has_nothing_to_search(self):
         self.write("one.json", cluster(1))
         text, plan = self.parallelize(of="one.json")
