@@ -11,6 +11,16 @@ function(xflow_need module)
   endforeach()
 endfunction()
 
+# Compiles `count` sources of a target as one where XFLOW_TOGETHER is ON, and all of them where it is ALL.
+function(xflow_compile_together target count)
+  if(XFLOW_TOGETHER STREQUAL "ALL")
+    set(count 0)
+  endif()
+  if(XFLOW_TOGETHER)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
+  endif()
+endfunction()
+
 # The sources of src/MODULE and of the listed folders in it.
 function(xflow_sources result module)
   set(patterns src/${module}/*.cpp)
@@ -22,12 +32,14 @@ function(xflow_sources result module)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# xflow_module(NAME [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp and the listed folders
-# in it, on top of all modules declared before it. LIBRARIES are for this module (and its tests) alone. A module without sources is only a
+# xflow_module(NAME [UNFUZZED] [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp and the
+# listed folders in it, on top of all modules declared before it. LIBRARIES are for this module (and its tests) alone. A module without sources is only a
 # name for the modules below it. TOGETHER compiles n sources as one where XFLOW_TOGETHER is on (names in their unnamed namespaces must be
-# unique in the module): much of the compiler's time goes into headers and templates that sources have in common.
+# unique in the module): much of the compiler's time goes into headers and templates that sources have in common. UNFUZZED is a module
+# that no fuzz target runs and no test of scripts/sanitize spends time in: with sanitizers it is compiled without optimisation and libFuzzer's
+# counters, which takes a third of the time.
 function(xflow_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 module "" "TOGETHER" "FOLDERS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 module "UNFUZZED" "TOGETHER" "FOLDERS;LIBRARIES")
   set(target xflow_${name})
   set(lower ${XFLOW_MODULES})
   list(TRANSFORM lower PREPEND xflow_)
@@ -42,8 +54,9 @@ function(xflow_module name)
       target_precompile_headers(xflow_pch PRIVATE ${XFLOW_STD_HEADERS})
     endif()
     target_precompile_headers(${target} REUSE_FROM xflow_pch)
-    if(module_TOGETHER AND XFLOW_TOGETHER)
-      set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${module_TOGETHER})
+    set_target_properties(${target} PROPERTIES XFLOW_UNFUZZED ${module_UNFUZZED})
+    if(module_TOGETHER)
+      xflow_compile_together(${target} ${module_TOGETHER})
     endif()
   else()
     add_library(${target} INTERFACE)
@@ -59,7 +72,7 @@ endfunction()
 function(xflow_program name)
   cmake_parse_arguments(PARSE_ARGV 1 program "" "MODULE" "LIBRARIES")
   set(main ${PROJECT_SOURCE_DIR}/src/${program_MODULE}/main.cpp)
-  xflow_module(${program_MODULE} TOGETHER 8 LIBRARIES ${program_LIBRARIES})
+  xflow_module(${program_MODULE} UNFUZZED TOGETHER 8 LIBRARIES ${program_LIBRARIES})
   get_target_property(type xflow_${program_MODULE} TYPE)
   if(type STREQUAL "STATIC_LIBRARY" AND EXISTS ${main})
     get_target_property(sources xflow_${program_MODULE} SOURCES)

@@ -1,6 +1,6 @@
-# Optional components: Z3, oneDNN, MPI and CUDA. A component is used if a small program that needs it
-# compiles; the name of a header or a library is not enough. XFLOW_Z3, XFLOW_ONEDNN, XFLOW_MPI and XFLOW_CUDA
-# are ON (its absence is an error), OFF (it is not looked for) or AUTO.
+# Optional components: Z3, oneDNN, MPI, CUDA and Cbc. A component is used if a small program that needs it
+# compiles; the name of a header or a library is not enough. XFLOW_Z3, XFLOW_ONEDNN, XFLOW_MPI, XFLOW_CUDA
+# and XFLOW_CBC are ON (its absence is an error), OFF (it is not looked for) or AUTO.
 
 # xflow_compiles(RESULT NAME SOURCE [LIBRARIES target...] [INCLUDES folder...]): sets RESULT to the empty text
 # if SOURCE compiles, and links with LIBRARIES if there are some; otherwise to what is wrong. A success is

@@ -2,6 +2,7 @@
 // that TASO (Jia et al. 2019) compares on: 8 layers, sequence 64, hidden 1024, 16 heads, and attention without softmax. TASO's graph is of
 // attention alone; here are the residuals, normalisations and feed-forward layers of the paper as well, without which a product of three
 // values that depend on the layer before leaves the range of float after a few layers.
+#include <array>
 #include <cmath>
 
 #include "bench/models/families.h"
@@ -24,12 +25,20 @@ Value attention(Model& model, const Value& x, std::int64_t heads, const std::str
                 hidden);
 }
 
+// The rows of a table that the input names.
+Value embedding(Model& model, const Scale& scale, std::int64_t hidden) {
+  const Value words = model.input("input", {scale.batch, scale.size(64)}, ir::DataType::int64);
+  const Value table = model.weight("embeddings.word_embeddings.weight", {scale.words, hidden}, {-1, 1});
+  return model.node("Gather", "embeddings.word_embeddings", std::array{table, words}, {scale.batch, scale.size(64), hidden},
+                    {{"axis", std::int64_t{0}}});
+}
+
 }  // namespace
 
 Model bert(const Scale& scale) {
   Model model("bert");
   const std::int64_t hidden = scale.channels(1024);
-  Value x = model.input("input", {scale.batch, scale.size(64), hidden});
+  Value x = scale.words > 0 ? embedding(model, scale, hidden) : model.input("input", {scale.batch, scale.size(64), hidden});
   constexpr std::int64_t kLayers = 8;
   const std::int64_t layers = scale.layers > 0 ? scale.layers : kLayers;
   for (std::int64_t layer = 0; layer < layers; ++layer) {
@@ -40,6 +49,7 @@ Model bert(const Scale& scale) {
     x = add(model, linear(model, inner, place + ".output.dense", hidden), x, place + ".output");
     x = layer_norm(model, x, place + ".output.LayerNorm");
   }
+  if (scale.words > 0) x = linear(model, x, "cls.predictions.decoder", scale.words);
   model.output(x);
   return model;
 }

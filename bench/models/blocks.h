@@ -17,6 +17,7 @@ struct Scale {
   std::int64_t divisor = 1;
   std::int64_t batch = 1;   // samples
   std::int64_t layers = 0;  // of bert; 0: as published
+  std::int64_t words = 0;   // of bert: an embedding of as many before it, and a projection to them behind it; 0: neither
 
   // At least 8, and a multiple of 8 where it is divided.
   std::int64_t channels(std::int64_t full) const;

@@ -42,6 +42,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 64));
   app.add_option("--batch", scale.batch, "samples of the inputs")->capture_default_str()->check(CLI::Range(1, 4096));
   app.add_option("--layers", scale.layers, "layers of bert; 0: 8")->capture_default_str()->check(CLI::Range(0, 512));
+  app.add_option("--words", scale.words, "of bert: an embedding of as many before it, and a projection to them behind it")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1'000'000));
   CLI11_PARSE(app, argc, argv);
   if (list) {
     for (const Family& family : xflow::bench::families()) std::printf("%-19s %s\n", family.name.data(), family.summary.data());

@@ -39,11 +39,11 @@ float drawn(std::uint64_t seed, std::uint64_t index, Range range) {
   return range.low + (range.high - range.low) * (bits / 16777216.0F);
 }
 
-std::string value_info(std::string_view name, const Dims& dims) {
+std::string value_info(std::string_view name, const Dims& dims, ir::DataType type) {
   std::vector<onnx_io::Dimension> shape;
   shape.reserve(dims.size());
   for (const std::int64_t dim : dims) shape.push_back({onnx_io::Dimension::Kind::value, dim, {}});
-  return onnx_io::value_info_message(name, ir::DataType::float32, shape);
+  return onnx_io::value_info_message(name, type, shape);
 }
 
 template <typename T>
@@ -60,15 +60,15 @@ Range around_zero(double standard_deviation) {
 
 std::int64_t count(const Dims& dims) { return std::accumulate(dims.begin(), dims.end(), std::int64_t{1}, std::multiplies<>()); }
 
-Value Model::input(std::string_view name, Dims dims) {
-  inputs_.push_back(value_info(name, dims));
+Value Model::input(std::string_view name, Dims dims, ir::DataType type) {
+  inputs_.push_back(value_info(name, dims, type));
   return {std::string(name), std::move(dims)};
 }
 
 void Model::output(const Value& value, const std::string& name) {
   for (Node& node : nodes_)
     for (auto* names : {&node.inputs, &node.outputs}) std::replace(names->begin(), names->end(), value.name, name);
-  outputs_.push_back(value_info(name, value.dims));
+  outputs_.push_back(value_info(name, value.dims, ir::DataType::float32));
 }
 
 Value Model::weight(std::string_view name, Dims dims, Range range, bool trained) {

@@ -40,7 +40,7 @@ class Model {
 
   const std::string& name() const { return name_; }
 
-  Value input(std::string_view name, Dims dims);
+  Value input(std::string_view name, Dims dims, ir::DataType type = ir::DataType::float32);
   // The only output, which gets this name.
   void output(const Value& value, const std::string& name = "output");
   // A float32 initializer. Statistics of a batch normalisation are not trained, and no parameters.

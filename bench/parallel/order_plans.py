@@ -1,11 +1,13 @@
 """Compares the order of plans by simulated steps with their order by measured ones, and prints a table in Markdown.
 
-    order_plans.py PROGRAM MODELS_PROGRAM WORK [--model NAME] [--scale N] [--plans N] [--repeat N] [--mpirun COMMAND]
+    order_plans.py PROGRAM MODELS_PROGRAM WORK [--model NAME] [--scale N] [--plans N] [--repeat N] [--rounds N] [--mpirun COMMAND]
 
 PROGRAM is xflow and MODELS_PROGRAM is xflow-bench-models. Of the plans for two processes of this machine, two thirds give the nodes by
-turns to the two devices, between random cuts of their order, and the others are those that `xflow parallelize` finds from different seeds
-with few proposals, with split nodes. `simulated` is the step that `xflow run --cluster` predicts from the kernels of the parts, `measured`
-the median of its steps. The last line has Spearman's rank correlation of all plans, and of those of at most twice the least simulated step.
+turns to the two devices, between 1 to 32 random cuts of their order, and the others are those that `xflow parallelize` finds from different
+seeds with few proposals, with split nodes. `simulated` is the step that `xflow run --cluster` predicts from the kernels of the parts. All
+plans run in turn, in several rounds, so that a machine whose speed changes changes all of them; `measured` is the median over the rounds of
+the medians of their steps. A plan whose outputs are not those of the model ends the run. The last line has Spearman's rank correlation of
+all plans, and of those of at most twice the least simulated step.
 """
 
 import argparse
@@ -14,6 +16,7 @@ import pathlib
 import random
 import shlex
 import shutil
+import statistics
 
 import run_plans
 from run_plans import milliseconds, run
@@ -23,7 +26,7 @@ def cuts_of(program, model, cluster, costs, work, numbers):
     """A plan whose nodes change their device at random places."""
     run(program, "simulate", model, "--cluster", cluster, "--policy", "single", "--costs", costs, "--out", work / "whole.json")
     nodes = json.loads((work / "whole.json").read_text())["plan"]["nodes"]
-    cuts = sorted(numbers.sample(range(1, len(nodes)), numbers.randint(1, 4)))
+    cuts = sorted(numbers.sample(range(1, len(nodes)), numbers.choice([1, 2, 4, 8, 16, 32])))
     names = ["cpu0", "cpu1"]
     for k, node in enumerate(nodes):
         node["device"] = names[sum(k >= cut for cut in cuts) % 2]
@@ -54,6 +57,7 @@ def main():
     parser.add_argument("--scale", type=int, default=4)
     parser.add_argument("--plans", type=int, default=30)
     parser.add_argument("--repeat", type=int, default=100)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--mpirun", default=run_plans.MPIRUN)
     arguments = parser.parse_args()
     work, program = arguments.work, arguments.program
@@ -63,10 +67,9 @@ def main():
     run(arguments.models_program, work, arguments.model, "--scale", arguments.scale)
     run(*mpirun, "devices", "--measure", cluster)
     numbers = random.Random(1)
-    pairs = []
-    print("| plan | parts | simulated, ms | measured, ms | ratio |\n|---|---:|---:|---:|---:|")
+    plans = []
     for k in range(arguments.plans):
-        parts = work / "parts"
+        parts = work / f"parts-{k}"
         shutil.rmtree(parts, ignore_errors=True)
         if k % 3 < 2:
             name = cuts_of(program, model, cluster, costs, work, numbers)
@@ -75,11 +78,20 @@ def main():
             steps = numbers.choice([10, 30, 100, 300])
             name = f"splits, {steps} proposals"
             run(program, "parallelize", model, "--cluster", cluster, "--costs", costs, "--steps", steps, "--seed", k, "--parts", parts)
-        text = run(*mpirun, "run", parts, "--repeat", arguments.repeat, "--warm-up", 5, "--costs", costs, "--cluster", cluster)
-        simulated, measured = milliseconds(r"\nsimulated ", text), milliseconds(r"\nstep ", text)
-        pairs.append((simulated, measured))
+        plans.append((name, parts, [], []))
+    for _ in range(arguments.rounds):
+        for _, parts, simulated, measured in plans:
+            text = run(*mpirun, "run", parts, "--repeat", arguments.repeat, "--warm-up", 5, "--costs", costs, "--cluster", cluster,
+                       "--check-against", model)
+            simulated.append(milliseconds(r"\nsimulated ", text))
+            measured.append(milliseconds(r"\nstep ", text))
+    pairs = []
+    print("| plan | parts | simulated, ms | measured, ms | ratio | of rounds |\n|---|---:|---:|---:|---:|---|")
+    for name, parts, simulated, measured in plans:
         count = len(json.loads((parts / "manifest.json").read_text())["parts"])
-        print(f"| {name} | {count} | {simulated:.3f} | {measured:.3f} | {simulated / measured:.2f} |", flush=True)
+        pairs.append((simulated[-1], statistics.median(measured)))
+        print(f"| {name} | {count} | {pairs[-1][0]:.3f} | {pairs[-1][1]:.3f} | {pairs[-1][0] / pairs[-1][1]:.2f} "
+              f"| {', '.join(f'{m:.2f}' for m in measured)} |")
     near = [pair for pair in pairs if pair[0] <= 2 * min(pairs)[0]]
     print(f"\nSpearman {spearman(pairs):.2f} of {len(pairs)} plans, {spearman(near):.2f} of {len(near)} within twice the best.")
 

@@ -23,7 +23,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 MPIRUN = "mpirun --oversubscribe --allow-run-as-root"
-NAMES = ["inception_v3", "bert", "resnext50", "vit", "mlp"]
+NAMES = ["inception_v3", "bert", "llama_lora", "resnext50", "vit", "mlp"]
 
 
 def mlp(width=1024, layers=8, rows=32):

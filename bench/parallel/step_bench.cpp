@@ -1,11 +1,16 @@
 // Simulated steps after a move, in full and by what changes, under the same limit of acceptance:
 //
-//   xflow-bench-steps MODEL... [--cluster NAME] [--proposals N] [--temperature T]
+//   xflow-bench-steps MODEL... [--cluster NAME] [--proposals N] [--temperature T] [--splits [--start NAME]... [--check]]
 //
 // Prints a table in Markdown. From each start, a chain of proposals moves a random node to a random device.
 // A proposal is accepted if the step is at most `step - T ln(u)`, u random in (0, 1]; T is a share of the first
 // step. The chain is run with StepSimulator::move, and with StepSimulator::simulate under the same limit and
 // without one; the results of all proposals must be equal.
+//
+// With --splits a proposal is one of `xflow parallelize` for training steps. The chain is run with SplitClock by
+// what a proposal changes, and in full, with what it remembers of plans of operators; with --check also as a
+// workload that is built and simulated in full. All have the same limit. Chains begin with data parallel and with a
+// random plan, in rows of their own; --start names others, such as 'data 4 x tensor 4'.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -19,6 +24,8 @@
 #include <vector>
 
 #include "bench/cost/lifted.h"
+#include "bench/parallel/cluster_profile.h"
+#include "bench/parallel/split_chains.h"
 #include "src/cost/kernel_costs.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/parallel/device_plan.h"
@@ -40,6 +47,9 @@ struct Settings {
   std::uint64_t proposals = 20'000;
   double temperature = 0.0005;
   std::uint64_t seed = 1;
+  bool splits = false;
+  std::vector<std::string> starts = SplitSettings().starts;
+  bool checks = false;
 };
 
 double seconds_of(const std::function<void()>& body) {
@@ -50,12 +60,7 @@ double seconds_of(const std::function<void()>& body) {
 
 Result<Workload> workload_of_file(const std::string& path, const DeviceCluster& cluster) {
   XFLOW_TRY(const auto lifted, lift(path));
-  cost::profile::Profile profile;
-  profile.roofline.launch = Seconds(cluster.devices[0].rates.launch);
-  profile.roofline.bandwidth = cluster.devices[0].rates.bandwidth;
-  profile.roofline.peak[ir::DataType::float32] = cluster.devices[0].rates.operations;
-  profile.roofline.peak[ir::DataType::int64] = cluster.devices[0].rates.operations;
-  cost::profile::ProfileDevice device(profile);
+  cost::profile::ProfileDevice device(profile_of(cluster));
   cost::Database database = cost::Database::open({}, device.info());
   cost::KernelCosts costs(device, database);
   const std::vector<cost::KernelCosts*> all(cluster.size(), &costs);
@@ -173,6 +178,16 @@ Result<void> measure_chains(const std::string& model, const DeviceCluster& clust
 Result<void> measure_all(const Settings& settings) {
   const auto cluster = parallel::preset_cluster(settings.cluster);
   if (!cluster) return fail(ErrorCode::invalid_argument, "not a cluster that is built in", settings.cluster);
+  if (settings.splits) {
+    fmt::print(
+        "| model | start | operators | proposals | accepted | first step, ms | last, ms | tasks, delta | tasks, full | delta, us | full, "
+        "us | "
+        "as a workload, us | full / delta | workload / delta |\n|{}\n",
+        "---|---|---|---|---|---|---|---|---|---|---|---|---|---|");
+    const SplitSettings own{settings.proposals, settings.temperature, settings.seed, settings.starts, settings.checks};
+    for (const std::string& model : settings.models) XFLOW_CHECK(measure_splits(model, *cluster, own));
+    return {};
+  }
   fmt::print(
       "| model | start | nodes | proposals | accepted | first step, ms | last, ms | tasks, delta | tasks, full | delta, us | full, us | "
       "full without limit, us | full / delta | without limit / delta |\n|{}\n",
@@ -192,6 +207,9 @@ int main(int argc, char** argv) {
   app.add_option("--proposals", settings.proposals, "of each chain; a twentieth for copies of the model")->capture_default_str();
   app.add_option("--temperature", settings.temperature, "share of the first step")->capture_default_str();
   app.add_option("--seed", settings.seed, "seed of the proposals")->capture_default_str();
+  app.add_flag("--splits", settings.splits, "proposals that split operators");
+  app.add_option("--start", settings.starts, "with --splits: plans that chains begin with")->expected(1)->take_all()->capture_default_str();
+  app.add_flag("--check", settings.checks, "with --splits: compare with the simulation of the workload as well");
   CLI11_PARSE(app, argc, argv);
   const auto measured = xflow::bench::measure_all(settings);
   if (!measured) fmt::print(stderr, "{}\n", measured.error().text());

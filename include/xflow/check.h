@@ -46,7 +46,7 @@ struct CheckOptions {
   std::vector<std::string> inputs;
   // Sizes of dynamic inputs. Empty: seeded inputs have three choices of sizes. An unknown first dimension is
   // 1, 2 and 3, any other unknown dimension 128, 64 and 32. If A accepts none of the three, they are 1
-  // and 1024.
+  // and 1024, then 256 for the last dimension of an input and 1 for others.
   std::vector<InputShape> shapes;
   std::uint64_t seed = 1;  // of the generated inputs
   int runs = 1;            // number of seeds for each choice of sizes

@@ -97,8 +97,8 @@ struct PlanConfiguration {
 // The result of check_plan.
 struct PlanCheck {
   std::vector<PlanConfiguration> configurations;  // in the order of the model
-  // Nodes with divided inputs that were not compared with each other, since check_plan has no rule for the
-  // operator.
+  // Nodes with divided inputs that were not compared with each other, or not along all axes, since
+  // check_plan has no rule for the operator or the axis.
   std::vector<std::string> not_compared;
   std::vector<PlanFault> faults;  // of the model, then of its nodes in the order of the file
 

@@ -78,6 +78,10 @@ struct SearchOptions {
   // use rules together with the built-in ones, put RuleSet::shipped()->text() of <xflow/rules.h> in front.
   std::optional<std::string> rule_text;
   Numerics numerics = Numerics::rounding;  // how rewrites may change floating point results
+  // The probability, above 0.5 and below 1, with which the predicted gain of each rewritten part must be
+  // positive (PartGain::sureness). Rewrites of other parts are left out, and the search goes on without
+  // them. Nothing: each gain counts as it is predicted.
+  std::optional<double> confidence = {};
   // Whether a bound on the best graph is looked for (SearchReport::gap): as many graphs again as max_states
   // are costed for it, or the last tenth of max_time is spent on it. Nothing: where the device has a price
   // for every kernel and none has to be measured, which is a profile.

@@ -74,6 +74,10 @@ struct ParallelizeOptions {
   // the seed and this number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of the proposals
+  // Whether the model is also rewritten by proved rules where its plan then has a shorter step. A third of
+  // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the
+  // rewritten model; `steps` counts proposals of each of the two plans. Not for the throughput.
+  bool rewrite = false;
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
   // says so.
   std::vector<InputShape> shapes;
@@ -85,8 +89,8 @@ struct ParallelizeOptions {
   // others. "-" is standard output. Empty: nothing is written.
   std::string out_model;
   // Folder to which a model for each device and stage of the plan is written, with a manifest: what
-  // run_parts() and `xflow run` take (docs/run-plan.md). It must be empty or not exist. Empty: nothing is
-  // written.
+  // run_parts() and `xflow run` take (docs/run-plan.md). It must be empty or not exist. Nodes that are not
+  // known, and nodes with bodies, are written as they are. Empty: nothing is written.
   std::string out_parts;
   std::function<void(const std::string&)> warning;  // null: warnings are dropped
   // Called now and then: number of proposals, best step so far. Not for the throughput.
@@ -94,13 +98,14 @@ struct ParallelizeOptions {
   CancellationToken cancel;  // finish() ends the call with the best plan so far
 };
 
-// How a dimension, or the terms of a sum, are divided.
+// How a dimension, or the terms of a reduction, are divided.
 struct PlannedSplit {
-  // Dimension of the first result. -1: the terms of the sum of a matrix product or convolution. -2: nothing;
-  // each of these devices computes the same.
+  // Dimension of the first result. -1: terms whose results are added, such as those of a matrix product,
+  // convolution or mean. -2: nothing; each of these devices computes the same. -3: operands of a maximum.
+  // -4: operands of a minimum.
   int axis = 0;
   std::size_t parts = 1;   // number of parts, at least 2
-  std::size_t stride = 1;  // from the device of a part to that of the next one
+  std::size_t stride = 1;  // from the device of a part to that of the next one; 0: micro-batches, one by one on a device
 };
 
 // A node of the model and its parts. Parts are numbered in row-major order, the first split outermost.
@@ -109,7 +114,7 @@ struct ParallelNode {
   std::size_t number = 0;            // in the order of the file
   std::string operator_name;         // "Conv"
   std::vector<PlannedSplit> splits;  // none: one device has it whole
-  std::vector<std::size_t> devices;  // of its parts: numbers in SimulationResult::devices
+  std::vector<std::size_t> devices;  // of its parts but for micro-batches: numbers in SimulationResult::devices
 };
 
 // What is known of a pipeline.
@@ -119,6 +124,18 @@ struct PlannedPipeline {
 
   // load / bound - 1; 0 if both are 0.
   double gap() const { return load > bound ? load / bound - 1 : 0; }
+};
+
+// What rewrites did for a plan.
+struct ParallelRewrites {
+  std::vector<std::pair<std::string, std::size_t>> rules;  // their names and numbers of rewrites; none: the model stays as it is
+  Seconds step_before{};                                   // the step of the best plan of the model as it is
+  std::uint64_t graphs = 0;                                // that were planned to find them
+  // The step of the graph that is fastest on the first device alone, planned as briefly as other graphs, and
+  // of the original, in the same way.
+  Seconds brief_optimised{};
+  Seconds brief_before{};  // see brief_optimised
+  std::string refused;     // why a graph with a shorter step is not used; empty if there is none
 };
 
 // A plan, and its simulated step.
@@ -131,6 +148,7 @@ struct ParallelizeResult {
   // For the throughput see `pipeline`.
   std::optional<Seconds> bound;
   std::optional<PlannedPipeline> pipeline;     // of the objective throughput
+  std::optional<ParallelRewrites> rewrites;    // of ParallelizeOptions::rewrite; then `nodes` are those of the rewritten model
   std::uint64_t proposals = 0;                 // made by the search
   std::uint64_t accepted = 0;                  // of them
   std::uint64_t seed = 1;                      // ParallelizeOptions::seed
@@ -156,7 +174,9 @@ struct ParallelizeResult {
 // split that a plan has is proved. The plan is at least as good as each start plan, by the simulated step.
 // Runs in one thread.
 //
-// Errors: as simulate(); limit, "cancelled"; those of write_plan_model for the model that is written.
+// Errors: as simulate(); limit, "cancelled"; invalid_argument for rewrites with the throughput; those of
+// write_plan_model for the model that is written; unsupported for a tensor between parts whose type is
+// unknown, with its name.
 XFLOW_API Result<ParallelizeResult> parallelize(const std::string& model, const ParallelizeOptions& options);
 
 }  // namespace xflow

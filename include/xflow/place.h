@@ -41,6 +41,7 @@ enum class PlacementMethod : std::uint8_t {
   local,      // simulated annealing from the best start
   greedy,     // latency: accelerators are filled in topological order
   list,       // latency: each group goes to the device where it ends first
+  milp,       // max load: mixed integer programs, solved by COIN-OR Cbc
   split,      // no search: the value of a given split
 };
 // Returns the name of a method: "auto", "orders".
@@ -58,6 +59,8 @@ constexpr const char* to_string(PlacementMethod method) {
       return "greedy";
     case PlacementMethod::list:
       return "list";
+    case PlacementMethod::milp:
+      return "milp";
     case PlacementMethod::split:
       return "split";
   }
@@ -95,6 +98,8 @@ enum class PlacementBound : std::uint8_t {
   work,          // max load: all work, divided at will over all devices
   packing,       // max load: heavy groups stay whole, the others are divided at will
   star,          // max load: the device of a group has at least its cheapest surroundings (a minimum cut)
+  prices,        // max load: no accelerator holds groups of a price that one of them has to hold (a MILP)
+  milp,          // max load: a mixed integer program over groups and devices
   longest_path,  // latency: each node of a path on its faster device
 };
 // Returns the name of a bound, for people.
@@ -108,6 +113,10 @@ constexpr const char* to_string(PlacementBound bound) {
       return "packing";
     case PlacementBound::star:
       return "star";
+    case PlacementBound::prices:
+      return "prices";
+    case PlacementBound::milp:
+      return "milp";
     case PlacementBound::longest_path:
       return "longest path";
   }
@@ -120,7 +129,8 @@ struct PlaceOptions {
   PlacementMethod method = PlacementMethod::automatic;          // how the placement is found
   // Time limit. It stops the sequence of steps that the seed determines.
   Seconds budget{10};
-  // Number of steps; a step is a proposal of the local search, a pair of ideals or an interval of an order.
+  // Number of steps; a step is a proposal of the local search, a pair of ideals, an interval of an order, or
+  // eight rows of an iteration of the simplex method.
   // Without a time limit that stops earlier, results depend on the instance, the method, the seed and this
   // number only.
   std::optional<std::uint64_t> steps;
@@ -175,8 +185,9 @@ inline bool PlacementResult::fits_memory() const {
 //
 // Errors: unreadable for a document that is no instance, with the first fault and its node or edge;
 // unsupported for nodes that no device can hold, for a latency of backward nodes, for `list` without a CPU,
-// and for `ideals` with more ideals than fit; invalid_argument for a method that the objective does not
-// have; limit if no placement within the memory was found, or "cancelled".
+// for `ideals` with more ideals than fit, and for `milp` in a build without Cbc (docs/building.md);
+// invalid_argument for a method that the objective does not have; limit if no placement within the memory
+// was found, or "cancelled".
 XFLOW_API Result<PlacementResult> place(std::string_view instance, const PlaceOptions& options = {});
 // The same for a file. Errors: also unreadable for a missing file.
 XFLOW_API Result<PlacementResult> place_file(const std::string& path, const PlaceOptions& options = {});

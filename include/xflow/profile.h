@@ -9,12 +9,26 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace xflow {
 
 class Context;
+
+// Formats of published tables of kernel times.
+enum class TableFormat : std::uint8_t {
+  neusight,  // comma-separated tables of NeuSight, one for each operator (github.com/sitar-lab/NeuSight)
+};
+// Returns the name of a format, as on the command line.
+constexpr const char* to_string(TableFormat format) {
+  switch (format) {
+    case TableFormat::neusight:
+      return "neusight";
+  }
+  return "";
+}
 
 // The phase of Profile::record.
 enum class ProfilePhase : std::uint8_t {
@@ -41,6 +55,46 @@ struct ProfileProgress {
 };
 // Called when a phase begins and a few times per second while searching, from the calling thread.
 using ProfileProgressCallback = std::function<void(const ProfileProgress&)>;
+
+// How far predicted times of kernels of one class are from measured times.
+struct ProfileErrors {
+  std::string kernels_of;          // the class, such as "matmul float32"; "all" for all classes together
+  bool modelled = false;           // times of the profile's model; otherwise times that the profile contains
+  std::size_t kernels = 0;         // number of kernels
+  double median = 0;               // median of |predicted / measured - 1|
+  double mean = 0;                 // mean of the same
+  std::optional<double> roofline;  // its mean where the profile's roofline predicts; nullopt without a roofline
+  double covered = 0;              // share of the measured times within the interval of 90 % of their prices
+};
+
+// Whether one product of matrices is quicker than two whose columns it has, for all products with equal
+// rows, inner size and batch where the columns of two add up to those of a third.
+struct MergeSigns {
+  bool modelled = false;                      // at least one of the three times is of the model
+  std::size_t pairs = 0;                      // of products, with the product that they merge to
+  std::size_t decided = 0;                    // pairs whose time and the time of one product differ by more than 5 %
+  std::size_t one_is_quicker = 0;             // those of the decided pairs where one product was measured to be quicker
+  std::size_t right = 0;                      // decided pairs where the prediction has the same sign
+  std::optional<std::size_t> roofline_right;  // the same of the roofline; nullopt without a roofline
+  std::size_t sure = 0;                       // decided pairs whose sign is predicted with a probability of 90 %
+  std::size_t sure_right = 0;                 // those of them where it is right
+};
+
+// The predictions of a profile beside measured times.
+struct ProfileComparison {
+  std::string profile;                // the device of the profile
+  std::string measured;               // the device of the measurements
+  std::vector<ProfileErrors> errors;  // by class, then all classes; times that the profile contains come first
+  std::vector<MergeSigns> merges;     // times that the profile contains come first
+  std::size_t at_floor = 0;           // measured kernels that are left out, because they are at the launch floor
+  std::size_t contradicted = 0;       // measured kernels that are left out, because their measurements differ
+  std::size_t refused = 0;            // measured kernels that are left out, because the profile has no time for them
+
+  // Several lines of text.
+  XFLOW_API std::string to_text() const;
+  // JSON (docs/profile-comparison.schema.json).
+  XFLOW_API std::string to_json() const;
+};
 
 // The kernel times of a device, which may be elsewhere (docs/cost.md, *Profiles*).
 class XFLOW_API Profile {
@@ -70,8 +124,27 @@ class XFLOW_API Profile {
   // those of models.
   static Result<Profile> of_costs(const OptimizeOptions& options);
 
+  // The profile of a device from published tables, whose files are named after operators. `device` is a name
+  // in the tables, or a part of one name alone; it may be empty if the tables have one device. Errors:
+  // syntax (`where` is file:line) for other columns, units, sizes or times; invalid_argument for another
+  // device, with the names of the devices; unsupported for the table of another operator; unreadable.
+  static Result<Profile> of_tables(const std::vector<std::string>& files, TableFormat format, const std::string& device);
+
+  // Compares the times that a search with this profile would use with those that `measured` contains.
+  // Refused kernels and kernels without work are left out. Errors: invalid_argument if no kernel is left.
+  Result<ProfileComparison> compare(const Profile& measured) const;
+
   // Number of kernels.
   std::size_t kernels() const;
+  // The device whose times these are: its model, as in the file.
+  std::string device_model() const;
+  // Kernels that the models of other kernels leave out.
+  struct Marked {
+    std::size_t at_floor = 0;      // their times are those of a launch
+    std::size_t contradicted = 0;  // their measurements contradict each other, and they are modelled
+  };
+  // The number of marked kernels.
+  Marked marked() const;
   // The content of a profile file.
   std::string text() const;
   // A description for people: device, views, roofline, kernels of each class.

@@ -76,6 +76,10 @@ struct RunOptions {
   int repeats = 1;         // steps that are timed, at least 1
   // File of measured costs of kernels, which decide how nodes are fused. Empty: they are kept in memory.
   std::string cost_database;
+  // A command that starts a runner (docs/runner.md) in each process, which runs the parts in place of the
+  // CPU executor. Its own times of the parts are the predicted ones. Inputs with a default keep it. Empty:
+  // none.
+  std::string runner;
   // A model whose outputs for the same inputs are compared with those of the parts, by the rule of
   // check_files. Empty: nothing is compared.
   std::string check_against;
@@ -92,8 +96,8 @@ struct RunOptions {
 struct RunPart {
   std::size_t device = 0;   // position in RunResult::devices
   std::size_t nodes = 0;    // of the part
-  std::size_t kernels = 0;  // that it launches
-  Seconds predicted{};      // the sum of the measured times of its kernels
+  std::size_t kernels = 0;  // that it launches; 1 in a runner
+  Seconds predicted{};      // the sum of the measured times of its kernels, or its time in the runner
   Seconds median{};         // of its time in each step
   Seconds start{};          // in the step of the median time, since its begin
   Seconds end{};            // the same
@@ -125,6 +129,7 @@ struct RunResult {
   std::vector<std::string> devices;    // names
   std::size_t processes = 1;           // 1, or a process for each device
   std::string inputs;                  // "x: float32[1,3,128,128], seed 1", "x.npz"
+  std::string runner;                  // "onnxruntime 1.31.1, CPUExecutionProvider"; empty without one
   std::size_t steps = 0;               // that were timed
   Seconds step{};                      // median of the times from the begin of a step to the end of its last task
   Seconds fastest{};                   // the least of these times
@@ -179,8 +184,8 @@ XFLOW_API Result<MeasuredCluster> measure_cluster(RunMessages& messages);
 //
 // Errors: unreadable for a folder without a manifest, for files that are no models and for inputs that do
 // not fit; invalid_argument for shapes that the model does not have and for a number of processes that is
-// not that of the devices; unsupported, with the part, for nodes that this CPU cannot run; those of
-// check_files.
+// not that of the devices; unsupported, with the part, for nodes that this CPU or the runner cannot run;
+// those of Runner::start and of check_files.
 XFLOW_API Result<RunResult> run_parts(const std::string& path, const RunOptions& options);
 
 }  // namespace xflow

@@ -41,7 +41,9 @@ struct SimulateOptions {
   std::string cluster;
   // File of a plan (docs/plan.schema.json). Empty: `policy`.
   std::string plan;
-  PlanPolicy policy = PlanPolicy::single;  // which device each node has without a plan
+  // Which device each node has without a plan. Nothing: what the multi-device configuration of the model
+  // says (docs/multi-device.md, *Simulate a plan*), or `single` if it has none.
+  std::optional<PlanPolicy> policy;
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
   // says so.
   std::vector<InputShape> shapes;
@@ -99,16 +101,23 @@ struct PlannedNode {
   std::size_t device = 0;     // number of its device in SimulationResult::devices
 };
 
+// How many nodes a plan divides that is the configuration of a model.
+struct DividedNodes {
+  std::size_t running = 0;     // nodes that run
+  std::size_t on_several = 0;  // those of them that several devices compute
+};
+
 // A simulated step.
 struct SimulationResult {
   std::string cluster;                   // its name
-  std::string plan;                      // the file, or the policy
+  std::string plan;                      // the file, the policy, or "configuration 'pair' of the model"
   Seconds step{};                        // time of the whole step
   std::vector<SimulatedDevice> devices;  // of the cluster
   std::vector<SimulatedLink> links;      // that have transfers
   std::vector<SimulatedPort> ports;      // that have transfers
   std::vector<SimulatedTask> tasks;      // by (ready time, key) of the simulator
-  std::vector<PlannedNode> nodes;        // that are tasks
+  std::vector<PlannedNode> nodes;        // that are tasks; none for a plan that divides nodes
+  std::optional<DividedNodes> divided;   // of a plan that divides nodes
   std::size_t without_kernel = 0;        // nodes that cost nothing: constants, values of other nodes, not needed
   // Nodes whose time is an estimate from the bytes that they move, with the reason.
   std::vector<std::pair<std::string, std::string>> estimated;
@@ -126,7 +135,7 @@ struct SimulationResult {
 
   // Several lines of text.
   XFLOW_API std::string to_text() const;
-  // JSON (docs/simulate-result.schema.json). Its field "plan" is a plan.
+  // JSON (docs/simulate-result.schema.json). Its field "plan" is a plan; it has none if nodes are divided.
   XFLOW_API std::string to_json() const;
   // A picture of the step with a line for each device, link and port that has tasks. It has no script.
   XFLOW_API std::string to_svg() const;
@@ -142,7 +151,8 @@ XFLOW_API std::vector<std::string> cluster_names();
 //
 // Errors: unreadable for a file that is no model, cluster or plan, with the first fault; invalid_argument
 // for shapes that the model does not have; unsupported for a model that refuses its sizes, for a device
-// whose times cannot be known, and for a plan without a device for a node.
+// whose times cannot be known, for a plan without a device for a node, and for a configuration with a fault
+// (check_plan) or with divisions that are no proved splits.
 XFLOW_API Result<SimulationResult> simulate(const std::string& model, const SimulateOptions& options);
 
 // Writes the model in the file `model` to the file `out`, with the devices of a step of this model as a
@@ -150,8 +160,8 @@ XFLOW_API Result<SimulationResult> simulate(const std::string& model, const Simu
 // name. The IR version becomes 11 if it is lower. Everything else is copied byte for byte; external data is
 // handled as in docs/files.md. "-" is standard output.
 //
-// Errors: unreadable for a file that is no model; invalid_argument for the step of another model;
-// unsupported for a model of an IR version below 4; io.
+// Errors: unreadable for a file that is no model; invalid_argument for the step of another model, and for a
+// step of divided nodes; unsupported for a model of an IR version below 4; io.
 XFLOW_API Result<void> write_plan_model(const std::string& model, const SimulationResult& result, const std::string& out,
                                         const std::vector<std::string>& allow_external = {});
 

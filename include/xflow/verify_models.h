@@ -43,7 +43,7 @@ struct VerifyModelsOptions {
   std::vector<std::string> allow_external;
   // Wall clock of the whole call. What is not decided by then is `timeout`.
   Seconds time_limit{60};
-  // Wall clock of the proof of one part.
+  // Wall clock of the proof of one part; a tenth of `time_limit` if that is less.
   Seconds part_time_limit{5};
   // Cancels the call from another thread or a signal handler. finish() acts as the time limit. stop()
   // returns ErrorCode::limit, "cancelled".
@@ -92,7 +92,10 @@ struct ModelProof {
   std::vector<std::string> assumed;
   std::string difference;  // refuted: one line
   std::string inputs;      // label of the inputs of the run; empty if the models were not run
-  Seconds time{};          // wall clock of the whole call
+  // unknown, timeout: why a run of a model with If, Loop, Scan, local functions or recurrent nodes ended
+  // without results; empty if none did.
+  std::string not_run;
+  Seconds time{};  // wall clock of the whole call
 
   // Proved, and some constants differ by rounding.
   bool is_up_to_rounding() const { return verdict == Verdict::proved && !constants.empty(); }

@@ -154,6 +154,12 @@ XFLOW_API void xflow_options_free(xflow_options* options);
 // dimensions. An input may be named several times (InputOptions::shapes of <xflow/optimize.h>).
 XFLOW_API xflow_status xflow_options_add_shape(xflow_options* options, const char* input, const int64_t* dims, size_t rank,
                                                xflow_error** error);
+// Adds the sizes that the result declares for an input in place of dynamic ones, and takes no others:
+// `rank` sizes of at least 1 (InputOptions::fixed_shapes of <xflow/optimize.h>). The call returns
+// XFLOW_STATUS_INVALID_ARGUMENT for an input that the model does not have, and for sizes that contradict its
+// own.
+XFLOW_API xflow_status xflow_options_add_fixed_shape(xflow_options* options, const char* input, const int64_t* dims, size_t rank,
+                                                     xflow_error** error);
 // Adds a file of inputs for checks and runs: .npz, .pb, or a folder of .pb files.
 XFLOW_API xflow_status xflow_options_add_input_file(xflow_options* options, const char* path, xflow_error** error);
 // Adds a folder that may hold external data of a model (docs/files.md).

@@ -54,6 +54,7 @@ void bind_verify_models(nb::module_& module) {
       .def_ro("assumed", &ModelProof::assumed, "Unknown operators that are assumed to compute the same.")
       .def_ro("difference", &ModelProof::difference, "Refuted: one line.")
       .def_ro("inputs", &ModelProof::inputs, "Label of the inputs of the run.")
+      .def_ro("not_run", &ModelProof::not_run, "Why a run of a model with If, Loop, Scan or local functions ended without results.")
       .def("__str__", &ModelProof::to_text);
   module.def("verify_files", &verify_files, nb::arg("a"), nb::arg("b"), nb::arg("shapes"), nb::arg("seed"), nb::arg("time_limit"),
              nb::arg("cancel"));

@@ -31,6 +31,7 @@ if typing.TYPE_CHECKING:
     )
     from ._device import Device
     from ._error import Error, ErrorCode
+    from ._progress import ProgressLine
 
 __all__ = [
     "CancellationToken",
@@ -48,6 +49,7 @@ __all__ = [
     "ModelPart",
     "ModelProof",
     "OptimizeProgress",
+    "ProgressLine",
     "Report",
     "RoundedConstant",
     "RuleDecision",
@@ -70,6 +72,7 @@ _PLACES = {
     **dict.fromkeys(("__version__", "check", "devices", "generate", "optimize", "verify", "verify_models"), "_api"),
     **dict.fromkeys(("Error", "ErrorCode"), "_error"),
     "Device": "_device",
+    "ProgressLine": "_progress",
 }
 
 

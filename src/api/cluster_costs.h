@@ -33,6 +33,7 @@ class ClusterCosts {
                     const std::function<std::size_t()>& bytes_of_run);
 
   std::span<cost::KernelCosts* const> by_device() const { return by_device_; }
+  DeviceCosts& first() const { return *opened_.front().device; }  // of the first device
 
  private:
   struct Opened {

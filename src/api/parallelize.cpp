@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <span>
@@ -11,9 +12,12 @@
 
 #include "src/api/cluster_costs.h"
 #include "src/api/cluster_model.h"
+#include "src/api/joint_search.h"
 #include "src/api/plan_folder.h"
+#include "src/api/split_simulation.h"
 #include "src/onnx/document/device_annotations.h"
 #include "src/onnx/document/document_writer.h"
+#include "src/parallel/kept_nodes.h"
 #include "src/parallel/model_tasks.h"
 #include "src/parallel/plan_annotations.h"
 #include "src/parallel/plan_check.h"
@@ -22,10 +26,7 @@
 #include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_workload.h"
-#include "src/parallel/step_simulator.h"
-#include "src/parallel/step_use.h"
 #include "src/support/exceptions.h"
-#include "src/support/printable.h"
 
 namespace xflow {
 namespace {
@@ -33,22 +34,6 @@ namespace {
 using parallel::DeviceCluster;
 using parallel::SplitModel;
 using parallel::SplitPlan;
-
-std::string_view name_of(parallel::SplitNodeKind kind) {
-  switch (kind) {
-    case parallel::SplitNodeKind::forward:
-      return "";
-    case parallel::SplitNodeKind::reduce:
-      return ", sum";
-    case parallel::SplitNodeKind::backward:
-      return ", gradient";
-    case parallel::SplitNodeKind::reduce_gradient:
-      return ", sum of gradients";
-    case parallel::SplitNodeKind::update:
-      return ", update";
-  }
-  return "";
-}
 
 // The nodes of the document by the names that people give them.
 class NodeNames {
@@ -62,68 +47,30 @@ class NodeNames {
     return name.empty() || names_.at(name) > 1 ? std::string() : std::string(name);
   }
   std::size_t number(onnx_io::NodeId id) const { return onnx_io::index(id) - document_.main().first_node; }
-  std::string shown(onnx_io::NodeId id) const {
-    const onnx_io::Node& node = document_.node(id);
-    return node.name.empty() ? fmt::format("{} {}", node.op_type, number(id)) : std::string(node.name);
-  }
 
  private:
   const onnx_io::Document& document_;
   std::map<std::string_view, std::size_t> names_;
 };
 
-ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, onnx_io::NodeId id, const parallel::OperatorPlan& plan) {
+// PlannedSplit::axis of a reduction.
+int axis_of(partition::AxisKind reduction) {
+  if (reduction == partition::AxisKind::maximum) return -3;
+  return reduction == partition::AxisKind::minimum ? -4 : -1;
+}
+
+ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, onnx_io::NodeId id, const parallel::OperatorPlan& plan,
+                     partition::AxisKind reduction) {
   ParallelNode node{names.unique(id), names.number(id), std::string(document.node(id).op_type), {}, {}};
   for (const parallel::Split& split : plan.splits) {
     int axis = static_cast<int>(split.dimension);
-    if (split.target == parallel::SplitTarget::reduction) axis = -1;
+    if (split.target == parallel::SplitTarget::reduction) axis = axis_of(reduction);
     if (split.target == parallel::SplitTarget::copies) axis = -2;
     node.splits.push_back({axis, split.degree, split.stride});
   }
-  for (std::uint32_t part = 0; part < plan.parts(); ++part) node.devices.push_back(plan.device(part));
+  const parallel::OperatorPlan by_device = plan.by_device();
+  for (std::uint32_t part = 0; part < by_device.parts(); ++part) node.devices.push_back(by_device.device(part));
   return node;
-}
-
-// The operators of a model, by task.
-std::vector<parallel::OperatorSource> sources_of(const onnx_io::Document& document, const parallel::ModelTasks& tasks) {
-  std::vector<parallel::OperatorSource> sources;
-  sources.reserve(tasks.nodes.size());
-  for (const onnx_io::NodeId id : tasks.nodes) sources.push_back({std::string(document.node(id).op_type), describe(document, id), {}});
-  for (const ir::NodeId id : tasks.order)
-    if (const auto task = tasks.task_of.find(id); task != tasks.task_of.end()) sources[task->second].operations.push_back(id);
-  return sources;
-}
-
-SimulationResult simulation_of(const onnx_io::Document& document, const NodeNames& names, std::span<const onnx_io::NodeId> nodes,
-                               const SplitModel& model, const DeviceCluster& cluster, const parallel::SplitStep& step) {
-  const parallel::StepSimulator simulator(step.workload, cluster, step.devices);
-  SimulationResult result;
-  result.cluster = cluster.name;
-  result.step = Seconds(simulator.step());
-  const parallel::StepUse use = parallel::use_of(step.workload, cluster, simulator);
-  std::vector<std::size_t> parts(cluster.size(), 0);
-  for (std::size_t node = 0; node < step.nodes.size(); ++node)
-    if (step.nodes[node].kind == parallel::SplitNodeKind::forward) ++parts[step.devices[node]];
-  for (std::size_t k = 0; k < cluster.devices.size(); ++k) {
-    const parallel::ClusterDevice& device = cluster.devices[k];
-    result.devices.push_back({device.name, device.kind, device.host, parts[k], Seconds(use.devices[k].busy), use.devices[k].resident,
-                              use.devices[k].peak, device.memory});
-  }
-  for (const parallel::LinkUse& link : use.links)
-    result.links.push_back({link.from, link.to, link.transfers, link.bytes, Seconds(link.busy)});
-  for (std::uint32_t host = 0; host < cluster.hosts; ++host)
-    if (use.ports[host] > 0) result.ports.push_back({host, Seconds(use.ports[host])});
-  const auto shown = [&](std::uint32_t node) {
-    return names.shown(nodes[step.nodes[node].op]) + std::string(name_of(step.nodes[node].kind));
-  };
-  for (const parallel::TaskRun& run : simulator.runs()) {
-    const std::uint32_t source = run.is_transfer ? step.workload.tensors[run.item].source : run.item;
-    if (!run.is_transfer && run.end == run.start) continue;
-    result.tasks.push_back({shown(source), run.is_transfer, run.device, step.devices[source], Seconds(run.start), Seconds(run.end)});
-  }
-  for (const auto& [op, reason] : model.estimated())
-    result.estimated.emplace_back(describe(document, nodes[op]), onnx_io::printable(reason));
-  return result;
 }
 
 ParallelStop stop_of(PlacementStop stop) {
@@ -142,6 +89,10 @@ ParallelStop stop_of(PlacementStop stop) {
   return ParallelStop::finished;
 }
 
+parallel::StepKind kind_of(const ParallelizeOptions& options) {
+  return options.objective == ParallelObjective::training_step ? parallel::StepKind::training : parallel::StepKind::inference;
+}
+
 // Sets how the plan was found, and returns it.
 Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const ParallelizeOptions& options, ParallelizeResult& result) {
   if (options.objective == ParallelObjective::throughput) {
@@ -158,7 +109,7 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
     return std::move(found.plan);
   }
   parallel::SplitSearchOptions own;
-  own.kind = options.objective == ParallelObjective::latency ? parallel::StepKind::inference : parallel::StepKind::training;
+  own.kind = kind_of(options);
   own.seed = options.seed;
   if (options.progress) own.progress = [&](std::uint64_t proposals, double step) { options.progress(proposals, Seconds(step)); };
   if (const auto bound = parallel::step_bound(model, cluster, own.kind)) {
@@ -186,37 +137,121 @@ Result<void> write_plan(const onnx_io::Document& document, const onnx_io::Lifted
   return {};
 }
 
-Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& options) {
+Result<DeviceCluster> cluster_of(const ParallelizeOptions& options) {
   XFLOW_TRY(DeviceCluster cluster, api::find_cluster(options.cluster));
-  if (options.devices) {
-    if (*options.devices < 1 || *options.devices > cluster.size())
-      return fail(ErrorCode::invalid_argument, fmt::format("{} devices of a cluster of {}", *options.devices, cluster.size()));
-    cluster.devices.resize(*options.devices);
-    // Hosts of devices may be in any order.
-    cluster.hosts = std::ranges::max(cluster.devices, {}, &parallel::ClusterDevice::host).host + 1;
-  }
-  const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
-  XFLOW_TRY(const auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
-  const onnx_io::Document& document = model->document();
-  const parallel::ModelTasks tasks = parallel::tasks_of(document, model->lifted(), model->arena());
-  XFLOW_TRY(const auto split,
-            SplitModel::of(model->arena(), model->lifted().graph, sources_of(document, tasks), model->sizes(), model->costs()));
-  if (!options.out_model.empty()) split->require_equal_parts();
+  if (!options.devices) return cluster;
+  if (*options.devices < 1 || *options.devices > cluster.size())
+    return fail(ErrorCode::invalid_argument, fmt::format("{} devices of a cluster of {}", *options.devices, cluster.size()));
+  cluster.devices.resize(*options.devices);
+  // Hosts of devices may be in any order.
+  cluster.hosts = std::ranges::max(cluster.devices, {}, &parallel::ClusterDevice::host).host + 1;
+  return cluster;
+}
+
+// A model with its plan, and how that was found.
+struct PlannedModel {
+  std::unique_ptr<api::ClusterModel> model;
+  parallel::ModelTasks tasks;
+  std::unique_ptr<SplitModel> split;
+  SplitPlan plan;
   ParallelizeResult result;
+};
+
+// The operators of a model. Parts have some of them as they are.
+std::vector<parallel::OperatorSource> sources_of(const PlannedModel& planned, const ParallelizeOptions& options) {
+  const api::ClusterModel& model = *planned.model;
+  std::vector<parallel::OperatorSource> sources = api::operator_sources(model.document(), planned.tasks);
+  if (options.out_parts.empty()) return sources;
+  const std::vector<bool> keep = parallel::tasks_to_keep(model.lifted(), model.arena(), planned.tasks, model.known_sizes());
+  for (std::size_t task = 0; task < sources.size(); ++task) sources[task].is_kept = keep[task];
+  return sources;
+}
+
+Result<PlannedModel> plan_model(std::unique_ptr<api::ClusterModel> model, const DeviceCluster& cluster, const ParallelizeOptions& options) {
+  PlannedModel planned;
+  planned.model = std::move(model);
+  const onnx_io::Document& document = planned.model->document();
+  planned.tasks = parallel::tasks_of(document, planned.model->lifted(), planned.model->arena());
+  XFLOW_TRY(planned.split, SplitModel::of(planned.model->arena(), planned.model->lifted().graph, sources_of(planned, options),
+                                          planned.model->sizes(), planned.model->costs()));
+  if (!options.out_model.empty()) planned.split->require_equal_parts();
+  if (!options.out_parts.empty()) planned.split->require_opset(planned.model->lifted().opset);
+  ParallelizeResult& result = planned.result;
   result.objective = options.objective;
   result.seed = options.seed;
-  XFLOW_TRY(const SplitPlan plan, search(*split, cluster, options, result));
+  XFLOW_TRY(planned.plan, search(*planned.split, cluster, options, result));
   const NodeNames names(document);
-  for (std::size_t op = 0; op < plan.size(); ++op) result.nodes.push_back(node_of(document, names, tasks.nodes[op], plan[op]));
-  const auto kind = options.objective == ParallelObjective::training_step ? parallel::StepKind::training : parallel::StepKind::inference;
-  result.claims = split->claims();
-  result.proved = split->proved();
-  result.simulation = simulation_of(document, names, tasks.nodes, *split, cluster, parallel::step_of(*split, plan, cluster, kind));
-  if (!options.out_model.empty()) XFLOW_CHECK(write_plan(document, model->lifted(), tasks.nodes, *split, plan, cluster, options.out_model));
-  if (!options.out_parts.empty()) XFLOW_CHECK(api::write_plan_folder(path, model->lifted(), *split, plan, cluster, options.out_parts));
+  for (std::size_t op = 0; op < planned.plan.size(); ++op) {
+    const parallel::OperatorKind& kind = planned.split->kind(planned.split->operators()[op]);
+    result.nodes.push_back(node_of(document, names, planned.tasks.nodes[op], planned.plan[op], kind.reduction_kind));
+  }
+  result.claims = planned.split->claims();
+  result.proved = planned.split->proved();
+  result.simulation = api::simulation_of(document, planned.tasks.nodes, *planned.split, cluster,
+                                         parallel::step_of(*planned.split, planned.plan, cluster, kind_of(options)));
   result.simulation.plan = to_string(options.objective);
-  result.simulation.assumed_sizes = model->assumed();
-  return result;
+  result.simulation.assumed_sizes = planned.model->assumed();
+  return planned;
+}
+
+// Replaces the model by a rewritten one if its plan is better.
+Result<void> rewrite(const DeviceCluster& cluster, const ParallelizeOptions& options, PlannedModel& planned) {
+  api::ClusterModel& model = *planned.model;
+  api::JointOptions joint;
+  joint.kind = kind_of(options);
+  joint.seed = options.seed;
+  joint.budget = options.budget;
+  joint.equal_parts = !options.out_model.empty();
+  joint.writes_parts = !options.out_parts.empty();
+  joint.cancel = options.cancel;
+  joint.progress = options.progress;
+  // With a number of proposals alone, that of graphs ends the search.
+  constexpr std::uint64_t kGraphs = 100;
+  constexpr std::uint64_t kProposals = 100;
+  constexpr std::uint64_t kShare = 20;
+  joint.graphs = options.steps ? kGraphs : std::numeric_limits<std::uint64_t>::max();
+  joint.proposals = options.steps ? *options.steps / kShare : kProposals;
+  XFLOW_TRY(const api::JointResult found, api::search_jointly(model, sources_of(planned, options), cluster, joint));
+  ParallelRewrites rewrites;
+  rewrites.step_before = planned.result.simulation.step;
+  rewrites.graphs = found.graphs;
+  rewrites.brief_before = Seconds(found.before);
+  rewrites.brief_optimised = Seconds(found.optimised);
+  rewrites.refused = found.refused;
+  planned.result.rewrites = rewrites;
+  if (!found.model || options.cancel.is_finishing()) return {};
+  XFLOW_TRY(onnx_io::Document document, onnx_io::Document::parse(*found.model, model.document().origin()));
+  XFLOW_TRY(auto rewritten, api::ClusterModel::with_document(model, std::move(document), options.shapes));
+  XFLOW_TRY(PlannedModel other, plan_model(std::move(rewritten), cluster, options));
+  const auto price = [](const PlannedModel& own) { return std::pair(!own.result.simulation.fits_memory(), own.result.simulation.step); };
+  if (price(other) >= price(planned)) return {};
+  rewrites.rules.assign(found.rules.begin(), found.rules.end());
+  other.result.rewrites = std::move(rewrites);
+  planned = std::move(other);
+  return {};
+}
+
+Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& given) {
+  if (given.rewrite && given.objective == ParallelObjective::throughput)
+    return fail(ErrorCode::invalid_argument, "rewrites are searched for latency and training-step");
+  XFLOW_TRY(const DeviceCluster cluster, cluster_of(given));
+  ParallelizeOptions options = given;
+  constexpr double kPhases = 3;
+  if (options.rewrite) options.budget /= kPhases;
+  const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
+  XFLOW_TRY(auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
+  XFLOW_TRY(PlannedModel planned, plan_model(std::move(model), cluster, options));
+  if (options.rewrite) XFLOW_CHECK(rewrite(cluster, options, planned));
+  const api::ClusterModel& chosen = *planned.model;
+  if (!options.out_model.empty()) {
+    XFLOW_CHECK(write_plan(chosen.document(), chosen.lifted(), planned.tasks.nodes, *planned.split, parallel::by_device(planned.plan),
+                           cluster, options.out_model));
+  }
+  if (!options.out_parts.empty()) {
+    const SplitPlan plan = parallel::by_device(planned.plan);
+    XFLOW_CHECK(api::write_plan_folder({path, *planned.model, planned.tasks, *planned.split, plan}, cluster, options.out_parts));
+  }
+  return std::move(planned.result);
 }
 
 }  // namespace

@@ -5,18 +5,26 @@
 
 #include <string>
 
-#include "src/onnx/document/document.h"
-#include "src/onnx/lift/lift.h"
+#include "src/api/cluster_model.h"
 #include "src/parallel/cluster.h"
+#include "src/parallel/model_tasks.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
 
 namespace xflow::api {
 
+// What parts are written of: the file of a model, the model, its operators, by task, and their plan. Tasks
+// that parallel::tasks_to_keep finds have no splits but copies.
+struct PlannedParts {
+  const std::string& path;
+  ClusterModel& model;
+  const parallel::ModelTasks& tasks;
+  parallel::SplitModel& split;
+  const parallel::SplitPlan& plan;
+};
+
 // Writes a model for each device and stage, and their manifest, to a folder that is empty or does not exist.
-// `path` is the file of the model. Errors: those of parallel::parts_of; unsupported for an operation that
-// cannot be exported; io.
-Result<void> write_plan_folder(const std::string& path, const onnx_io::LiftedModel& lifted, parallel::SplitModel& model,
-                               const parallel::SplitPlan& plan, const parallel::DeviceCluster& cluster, const std::string& folder);
+// Errors: those of parallel::parts_of; unsupported for an operation that cannot be exported; io.
+Result<void> write_plan_folder(const PlannedParts& planned, const parallel::DeviceCluster& cluster, const std::string& folder);
 
 }  // namespace xflow::api

@@ -5,8 +5,10 @@
 #include <mutex>
 
 #include "src/api/context_state.h"
+#include "src/devices/profile/compare.h"
 #include "src/devices/profile/profile.h"
 #include "src/devices/profile/show.h"
+#include "src/devices/profile/tables.h"
 #include "src/optimizer/record_profile.h"
 #include "src/support/exceptions.h"
 #include "src/support/file.h"
@@ -79,6 +81,28 @@ Result<Profile> Profile::of_costs(const OptimizeOptions& options) {
   });
 }
 
+Result<Profile> Profile::of_tables(const std::vector<std::string>& files, TableFormat /*format*/, const std::string& device) {
+  return api::guarded<Profile>([&]() -> Result<Profile> {
+    std::vector<std::shared_ptr<const onnx_io::FileBytes>> contents;
+    std::vector<cost::profile::Table> tables;
+    for (const std::string& file : files) {
+      XFLOW_TRY(std::shared_ptr<const onnx_io::FileBytes> content, onnx_io::FileBytes::open(file));
+      tables.push_back({file, content->bytes()});
+      contents.push_back(std::move(content));
+    }
+    XFLOW_TRY(cost::profile::Profile made, cost::profile::profile_of_neusight(tables, device));
+    return Profile(std::make_unique<State>(State{std::move(made)}));
+  });
+}
+
+Result<ProfileComparison> Profile::compare(const Profile& measured) const {
+  return api::guarded<ProfileComparison>([&] { return cost::profile::compare(state_->profile, measured.state_->profile); });
+}
+
+std::string Profile::device_model() const { return state_->profile.device.model; }
+Profile::Marked Profile::marked() const {
+  return {state_->profile.count(cost::profile::Mark::at_floor), state_->profile.count(cost::profile::Mark::contradicted)};
+}
 std::size_t Profile::kernels() const { return state_->profile.kernels.size(); }
 std::string Profile::text() const { return cost::profile::to_text(state_->profile); }
 std::string Profile::describe() const { return cost::profile::describe(state_->profile); }

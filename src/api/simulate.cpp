@@ -8,7 +8,9 @@
 
 #include "src/api/cluster_costs.h"
 #include "src/api/cluster_model.h"
+#include "src/api/split_simulation.h"
 #include "src/parallel/cluster.h"
+#include "src/parallel/configured_plan.h"
 #include "src/parallel/device_plan.h"
 #include "src/parallel/model_workload.h"
 #include "src/parallel/step_simulator.h"
@@ -27,7 +29,7 @@ using parallel::DeviceCluster;
 Result<std::vector<std::uint32_t>> place_tasks(const onnx_io::Document& document, const parallel::ModelWorkload& model,
                                                const DeviceCluster& cluster, const SimulateOptions& options) {
   if (options.plan.empty()) {
-    switch (options.policy) {
+    switch (options.policy.value_or(PlanPolicy::single)) {
       case PlanPolicy::single:
         break;
       case PlanPolicy::round_robin:
@@ -107,14 +109,31 @@ Result<SimulationResult> simulate_file(const std::string& path, const SimulateOp
   const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
   XFLOW_TRY(const auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
   const onnx_io::Document& document = model->document();
+  std::optional<parallel::ConfiguredPlan> configured;
+  if (options.plan.empty() && !options.policy) {
+    XFLOW_TRY(configured, parallel::ConfiguredPlan::read(document, cluster));
+  }
+  const auto named = [&](SimulationResult result) {
+    result.plan = options.plan.empty() ? to_string(options.policy.value_or(PlanPolicy::single)) : options.plan;
+    if (configured) result.plan = fmt::format("configuration {} of the model", onnx_io::in_quotes(configured->name()));
+    result.assumed_sizes = model->assumed();
+    return result;
+  };
   XFLOW_TRY(const parallel::ModelWorkload workload,
             parallel::workload_of(document, model->lifted(), model->arena(), model->sizes(), model->costs()));
-  XFLOW_TRY(std::vector<std::uint32_t> devices, place_tasks(document, workload, cluster, options));
+  std::vector<std::uint32_t> devices;
+  if (configured) {
+    XFLOW_TRY(auto whole, configured->whole_devices(document, workload.nodes));
+    if (!whole) {
+      XFLOW_TRY(SimulationResult result, api::split_simulation(*model, *configured, cluster));
+      return named(std::move(result));
+    }
+    devices = *std::move(whole);
+  } else {
+    XFLOW_TRY(devices, place_tasks(document, workload, cluster, options));
+  }
   const parallel::StepSimulator simulator(workload.workload, cluster, std::move(devices));
-  SimulationResult result = result_of(document, workload, cluster, simulator);
-  result.plan = options.plan.empty() ? to_string(options.policy) : options.plan;
-  result.assumed_sizes = model->assumed();
-  return result;
+  return named(result_of(document, workload, cluster, simulator));
 }
 
 }  // namespace

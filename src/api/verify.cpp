@@ -167,8 +167,6 @@ Result<std::vector<RuleDecision>> decide_all(const RuleSet& set, const VerifyOpt
 
 }  // namespace
 
-const char* to_string(Verdict verdict) { return verifier::name(verdict); }
-
 Result<std::vector<RuleDecision>> verify(const RuleSet& rules, const VerifyOptions& options) {
   Context context;
   return verify(context, rules, options);

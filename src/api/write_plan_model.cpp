@@ -37,6 +37,8 @@ Result<parallel::DeviceOfNode> devices_of(const onnx_io::Document& document, con
 
 Result<void> write_plan(const std::string& model, const SimulationResult& result, const std::string& out,
                         const std::vector<std::string>& allow_external) {
+  if (result.divided)
+    return fail(ErrorCode::invalid_argument, "the plan divides nodes; it is that of the model, which has it already", model);
   XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(model, allow_external));
   XFLOW_TRY(const parallel::DeviceOfNode devices, devices_of(document, result));
   onnx_io::DeviceConfiguration configuration{result.cluster, static_cast<std::int64_t>(result.devices.size())};

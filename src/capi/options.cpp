@@ -63,6 +63,26 @@ xflow_status set_seconds(xflow_options* options, OptionName name, double seconds
   });
 }
 
+// Sizes as a C program gives them.
+struct Dims {
+  const std::int64_t* data;
+  std::size_t rank;
+};
+
+// An option that is an input and its sizes.
+template <typename Store>
+xflow_status add_shape(xflow_options* options, OptionName name, const char* input, Dims dims, xflow_error** error, const Store& store) {
+  return set(options, name, error, [&](xflow_options& o) -> Result<void> {
+    XFLOW_CHECK(require(input, "input"));
+    if (dims.rank > 0) XFLOW_CHECK(require(dims.data, "dims"));
+    InputShape shape{input, std::vector<std::int64_t>(dims.data, dims.data + dims.rank)};
+    for (const std::int64_t dim : shape.dims)
+      if (dim < 1) return fail(ErrorCode::invalid_argument, fmt::format("size {} is not positive", dim), fmt::format("input '{}'", input));
+    store(o, std::move(shape));
+    return {};
+  });
+}
+
 Result<void> require_positive(const char* argument, int value) {
   if (value >= 1) return {};
   return fail(ErrorCode::invalid_argument, fmt::format("{} must be at least 1, found {}", argument, value));
@@ -93,6 +113,7 @@ Result<SimplifyOptions> simplify_options(const xflow_options* options, const cha
   }
   converted.skip_rules = from.search.skip_rules;
   converted.rule_text = from.search.rule_text;
+  converted.fixed_shapes = from.input.fixed_shapes;
   converted.allow_external = from.input.allow_external;
   converted.save_as_external_data = from.output.save_as_external_data;
   converted.time_limit = from.time_limit;
@@ -161,6 +182,7 @@ ProgressCallback progress_of(const xflow_options* options) {
 
 using xflow::ErrorCode;
 using xflow::Result;
+using xflow::capi::add_shape;
 using xflow::capi::OptionName;
 using xflow::capi::require;
 using xflow::capi::set;
@@ -171,16 +193,14 @@ xflow_options* xflow_options_new(void) { return xflow::capi::made<xflow_options>
 void xflow_options_free(xflow_options* options) { delete options; }
 
 xflow_status xflow_options_add_shape(xflow_options* options, const char* input, const int64_t* dims, size_t rank, xflow_error** error) {
-  return set(options, OptionName::shape, error, [&](xflow_options& o) -> Result<void> {
-    XFLOW_CHECK(require(input, "input"));
-    if (rank > 0) XFLOW_CHECK(require(dims, "dims"));
-    xflow::InputShape shape{input, std::vector<std::int64_t>(dims, dims + rank)};
-    for (const std::int64_t dim : shape.dims)
-      if (dim < 1)
-        return xflow::fail(ErrorCode::invalid_argument, fmt::format("size {} is not positive", dim), fmt::format("input '{}'", input));
-    o.optimize.input.shapes.push_back(std::move(shape));
-    return {};
-  });
+  return add_shape(options, OptionName::shape, input, {dims, rank}, error,
+                   [](xflow_options& o, xflow::InputShape shape) { o.optimize.input.shapes.push_back(std::move(shape)); });
+}
+
+xflow_status xflow_options_add_fixed_shape(xflow_options* options, const char* input, const int64_t* dims, size_t rank,
+                                           xflow_error** error) {
+  return add_shape(options, OptionName::fixed_shape, input, {dims, rank}, error,
+                   [](xflow_options& o, xflow::InputShape shape) { o.optimize.input.fixed_shapes.push_back(std::move(shape)); });
 }
 
 xflow_status xflow_options_add_input_file(xflow_options* options, const char* path, xflow_error** error) {

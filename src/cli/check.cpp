@@ -62,9 +62,9 @@ void add_check(CLI::App& sub, Command& command) {
   group(sub, "Input", {"--inputs", "--shape", "--seed", "--runs", "--allow-external"});
   group(sub, "Comparison", {"--runner", "--time-limit"});
   sub.footer(
-      "xflow runs the models itself. A runner also runs models with If, Loop, Scan and other operators that\n"
-      "xflow does not evaluate. An archive has arrays NAME or in__NAME, and a .pb file a TensorProto. A\n"
-      "comparison that the time limit ends has exit code 3.\n\n"
+      "xflow runs the models itself. A runner also runs models with operators that xflow does not evaluate.\n"
+      "An archive has arrays NAME or in__NAME, and a .pb file a TensorProto. A comparison that the time\n"
+      "limit ends has exit code 3.\n\n"
       "B is equal if its error against A's result in double precision is at most 4 times A's own error\n"
       "in float plus 1e-5 of the output's largest magnitude. Integers and booleans must be those of A in\n"
       "double or in float, strings must be identical, and NaN must be where A has NaN. With --runner the\n"

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/measured_clusters.h"
 #include "src/cli/processes/mpi_workers.h"
 #include "src/cli/processes/run_processes.h"
 
@@ -30,10 +31,14 @@ ExitCode check(const std::string& name) {
   return ExitCode::done;
 }
 
-Result<void> measure_links(const std::string& file) {
+Result<void> measure_links(const std::string& name) {
   if (mpi_place().processes == 1)
     return fail(ErrorCode::invalid_argument,
-                "links are measured between processes; start two or more: mpirun -n 2 xflow devices --measure " + file);
+                "links are measured between processes; start two or more: mpirun -n 2 xflow devices --measure " + name);
+  std::string file = name;
+  if (is_measured_cluster(name)) {
+    XFLOW_TRY(file, measured_cluster_file(name, mpi_place().processes));
+  }
   XFLOW_TRY(const auto messages, join_run());
   XFLOW_TRY(const MeasuredCluster cluster, measure_cluster(*messages));
   if (messages->process() != 0) return {};
@@ -52,10 +57,11 @@ void add_devices(CLI::App& sub, Command& command) {
   auto name = std::make_shared<std::string>();
   auto cluster = std::make_shared<std::string>();
   CLI::Option* checked = sub.add_option("--check", *name, "compare small graphs on this device (cpu, cuda:N) with the reference");
-  sub.add_option("--measure", *cluster, "measure the links between processes of mpirun, write a cluster")
+  sub.add_option("--measure", *cluster, "measure links between processes, write a cluster: a file or cpu-N")
       ->type_name("CLUSTER")
       ->excludes(checked);
-  sub.footer(examples({"xflow devices", "xflow devices --check cuda:0", "mpirun -n 2 xflow devices --measure cpu-2.json"}));
+  sub.footer(examples({"xflow devices", "xflow devices --check cuda:0", "mpirun -n 2 xflow devices --measure cpu-2",
+                       "mpirun -n 2 xflow devices --measure pair.json"}));
   sub.callback([&command, name, cluster] {
     command.run = [name, cluster] { return !cluster->empty() ? measure(*cluster) : name->empty() ? list() : check(*name); };
   });

@@ -18,6 +18,7 @@
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/growth_text.h"
+#include "src/cli/measured_clusters.h"
 #include "src/cli/optimize_call.h"
 
 namespace xflow::cli {
@@ -87,12 +88,10 @@ Result<void> read_budget(std::string_view text, OptimizeOptions& options) {
   return {};
 }
 
-// The cost database of this user: $XDG_CACHE_HOME/xflow/costs.db, else ~/.cache/xflow/costs.db; empty
-// without a home.
+// The cost database of this user; empty without a home.
 std::string default_database() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache == '/') return std::string(cache) + "/xflow/costs.db";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home == '/') return std::string(home) + "/.cache/xflow/costs.db";
-  return {};
+  const std::string folder = cache_folder();
+  return folder.empty() ? folder : folder + "/costs.db";
 }
 
 Result<void> prepare(OptimizeArguments& a) {
@@ -188,6 +187,7 @@ void add_search_options(CLI::App& sub, OptimizeArguments& a) {
            with_default(sub.add_option("--alpha", search.alpha, "drop graphs that cost more than ALPHA times the best")),
            with_default(sub.add_option("--strategy", a.strategy, "order of the search: auto, backtracking, partition, egraph"))
                ->check(CLI::IsMember({"auto", "backtracking", "partition", "egraph"})),
+           sub.add_option("--confidence", search.confidence, "leave out gains that are less sure than this: 0.9"),
            with_default(sub.add_option("--gap", a.gap, "bound on the best graph: on, off, auto (on with a profile)"))
                ->check(CLI::IsMember({"auto", "on", "off"})),
            with_default(sub.add_option("--search-threads", search.threads, "threads that look for this bound, with a profile"))
@@ -208,6 +208,7 @@ void add_device_options(CLI::App& sub, OptimizeArguments& a) {
            with_default(sub.add_option("--caches", a.caches, "caches when a kernel is timed: auto, warm, 4MiB, 16MiB, 64MiB"))
                ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"})),
            with_default(sub.add_option("--kernel-budget", a.kernel_budget, "time limit for timing kernels in the runner: 300s")),
+           sub.add_option("--as", device.priced_as, "with a profile, times of float32 kernels are those in bf16 or fp16"),
            sub.add_flag("--tf32", device.tf32, "on a GPU, products and convolutions may round to 10 bits"),
            with_default(sub.add_option("--gpu-workspace", device.gpu_workspace, "workspace of a GPU library, in bytes")),
        })

@@ -11,6 +11,7 @@
 #include "src/cli/command.h"
 #include "src/cli/duration_text.h"
 #include "src/cli/interrupt.h"
+#include "src/cli/measured_clusters.h"
 #include "src/cli/print_options.h"
 
 namespace xflow::cli {
@@ -45,6 +46,7 @@ Result<void> check_paths(const ParallelizeArguments& a) {
 }
 
 Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
+  XFLOW_CHECK(find_measured_cluster(a.options.cluster));
   XFLOW_CHECK(check_paths(a));
   for (const std::string& text : a.shapes) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
@@ -89,7 +91,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   auto a = std::make_shared<ParallelizeArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
   sub.add_option("OUT", a->options.out_model, "write the model with the plan for IR version 11 to this file");
-  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
+  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   sub.add_option("--devices", a->options.devices, "use only so many devices of the cluster, the first ones");
   sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
@@ -101,6 +103,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps");
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
+  sub.add_flag("--rewrite", a->options.rewrite, "also rewrite the model by proved rules where that is faster");
   sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
   sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
@@ -108,7 +111,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   add_quiet(sub, a->is_quiet);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--devices", "--costs"});
-  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed"});
+  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed", "--rewrite"});
   group(sub, "Output", {"--out", "--parts", "--timeline", "--trace"});
   sub.footer(
       "Each node of the model is split along dimensions of its result, along the sum of a product, or not\n"

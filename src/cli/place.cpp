@@ -30,8 +30,8 @@ PlacementObjective objective_of(const std::string& name) {
 }
 
 PlacementMethod method_of(const std::string& name) {
-  for (const PlacementMethod method :
-       {PlacementMethod::orders, PlacementMethod::ideals, PlacementMethod::local, PlacementMethod::greedy, PlacementMethod::list}) {
+  for (const PlacementMethod method : {PlacementMethod::orders, PlacementMethod::ideals, PlacementMethod::local, PlacementMethod::milp,
+                                       PlacementMethod::greedy, PlacementMethod::list}) {
     if (name == to_string(method)) return method;
   }
   return PlacementMethod::automatic;
@@ -81,9 +81,9 @@ void add_place(CLI::App& sub, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"max-load", "latency"}));
   CLI::Option* split = sub.add_option("--split", a->split, "placement to evaluate instead of a search");
-  sub.add_option("--method", a->method, "auto, local; for max-load orders, ideals; for latency greedy, list")
+  sub.add_option("--method", a->method, "auto, local; max-load: orders, ideals, milp; latency: greedy, list")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "greedy", "list"}))
+      ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "milp", "greedy", "list"}))
       ->excludes(split);
   sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps")->excludes(split);
   sub.add_option("--steps", a->options.steps, "limit of steps; the same number gives the same result")
@@ -95,8 +95,9 @@ void add_place(CLI::App& sub, Command& command) {
   group(sub, "Output", {"--json"});
   sub.footer(
       "auto runs all methods for the objective and keeps the best placement. ideals finds the best\n"
-      "contiguous one. The max load is the largest load of a device: the time between two samples in a full\n"
-      "pipeline. The bound holds for every placement.\n\n" +
+      "contiguous one. milp proves bounds by mixed integer programs, where xflow is built with Cbc. The max\n"
+      "load is the largest load of a device: the time between two samples in a full pipeline. The bound\n"
+      "holds for every placement.\n\n" +
       examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
                 "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });

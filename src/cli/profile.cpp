@@ -14,6 +14,10 @@ struct ProfileArguments {
   std::string output;
   std::vector<std::string> others;
   std::vector<std::string> models;
+  std::vector<std::string> tables;
+  std::string format;
+  std::string table_device;
+  bool json = false;
   Profile::Prune pruned;
   std::uint64_t states = 500;
   std::string caches = "auto";
@@ -79,6 +83,55 @@ Result<void> prune(ProfileArguments& a) {
   return write(kept, a.output, fmt::format(", {} dropped", dropped));
 }
 
+bool is_profile(const std::string& file) { return file.ends_with(".xprof"); }
+
+Result<void> convert(ProfileArguments& a) {
+  XFLOW_TRY(const Profile made, Profile::of_tables(a.tables, TableFormat::neusight, a.table_device));
+  const Profile::Marked marked = made.marked();
+  return write(made, a.output,
+               fmt::format(" of {}, {} at the launch floor, {} contradicted", made.device_model(), marked.at_floor, marked.contradicted));
+}
+
+// The measurements are a profile, or tables, of which the device of the profile is taken unless another is
+// named.
+Result<void> compare(ProfileArguments& a) {
+  XFLOW_TRY(const Profile predicting, Profile::read(a.file));
+  const auto read_measured = [&]() -> Result<Profile> {
+    if (a.tables.size() == 1 && is_profile(a.tables[0])) {
+      if (!a.table_device.empty())
+        return fail(ErrorCode::invalid_argument, "--device is for tables, and a profile has one device", a.tables[0]);
+      return Profile::read(a.tables[0]);
+    }
+    for (const std::string& file : a.tables)
+      if (is_profile(file)) return fail(ErrorCode::invalid_argument, "expected one profile, or tables without a profile", file);
+    return Profile::of_tables(a.tables, TableFormat::neusight, a.table_device.empty() ? predicting.device_model() : a.table_device);
+  };
+  XFLOW_TRY(const Profile measured, read_measured());
+  XFLOW_TRY(const ProfileComparison comparison, predicting.compare(measured));
+  print(a.json ? comparison.to_json() + "\n" : comparison.to_text());
+  return {};
+}
+
+void add_format(CLI::App& sub, ProfileArguments& a) {
+  a.format = to_string(TableFormat::neusight);
+  sub.add_option("--format", a.format, "format of the tables")
+      ->capture_default_str()
+      ->check(CLI::IsMember({to_string(TableFormat::neusight)}));
+}
+
+void add_convert_options(CLI::App& sub, ProfileArguments& a) {
+  sub.add_option("FILES", a.tables, "tables: add.csv, bmm.csv, conv.csv, ... (docs/cost.md)")->required()->expected(1, -1);
+  add_format(sub, a);
+  sub.add_option("--device", a.table_device, "device of the tables: its name, or a part of it");
+}
+
+void add_compare_options(CLI::App& sub, ProfileArguments& a) {
+  sub.add_option("--against", a.tables, "profile of measured kernels, or tables of them")->required()->expected(1, -1);
+  add_format(sub, a);
+  sub.add_option("--device", a.table_device, "device of the tables; else that of the profile");
+  sub.add_flag("--json", a.json, "print JSON (docs/profile-comparison.schema.json)");
+}
+
 using Action = Result<void> (*)(ProfileArguments&);
 
 }  // namespace
@@ -138,8 +191,16 @@ void add_profile(CLI::App& sub, Command& command) {
   pruning->add_flag("--refused", a->pruned.refused, "drop kernels that the device refused");
   pruning->add_option("--only", a->pruned.only, "keep kernels whose text contains this, such as 'matmul('");
   out(pruning);
+  CLI::App* converting = add("convert", "Make a profile of published tables of kernel times", convert);
+  add_convert_options(*converting, *a);
+  out(converting);
+  CLI::App* comparing = add("compare", "Compare the times of a profile with measured times", compare);
+  file(comparing);
+  add_compare_options(*comparing, *a);
   sub.footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
-                       "xflow profile check cpu.xprof", "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
+                       "xflow profile check cpu.xprof", "xflow profile convert bmm.csv linear.csv --device V100 --out v100.xprof",
+                       "xflow profile compare v100.xprof --against measured.xprof",
+                       "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
                        "xflow optimize model.onnx faster.onnx --device profile:cpu.xprof"}));
 }
 

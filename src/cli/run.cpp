@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/measured_clusters.h"
 #include "src/cli/processes/mpi_workers.h"
 #include "src/cli/processes/run_processes.h"
 
@@ -51,6 +52,7 @@ ExitCode finish(const Result<ExitCode>& code) {
 }
 
 Result<ExitCode> run_all(RunArguments& a) {
+  XFLOW_CHECK(find_measured_cluster(a.options.cluster));
   XFLOW_CHECK(check_places(a));
   for (const std::string& text : a.shapes) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
@@ -77,21 +79,23 @@ void add_run(CLI::App& sub, Command& command) {
   add_seed(sub, a->options.seed, "seed of generated inputs")->excludes(inputs);
   sub.add_option("--repeat", a->options.repeats, "number of steps that are timed")->capture_default_str()->check(CLI::Range(1, 1000000));
   sub.add_option("--warm-up", a->options.warm_ups, "number of steps before them")->capture_default_str()->check(CLI::Range(0, 1000000));
-  sub.add_option("--costs", a->options.cost_database, "file of measured costs of kernels");
+  CLI::Option* costs = sub.add_option("--costs", a->options.cost_database, "file of measured costs of kernels");
+  sub.add_option("--runner", a->options.runner, "command of a program that runs parts (docs/runner.md)")->excludes(costs);
   sub.add_option("--check-against", a->options.check_against, "compare the outputs with those of this model, as xflow check");
   sub.add_option("--cluster", a->options.cluster, "also simulate the step on this cluster");
   sub.add_option("--out", a->out, "write the outputs to this .npz file; - is standard output");
   sub.add_option("--trace", a->trace, "write a step as a Chrome trace, which Perfetto opens, to this file");
   add_allow_external(sub, a->options.allow_external);
   group(sub, "Input", {"--inputs", "--shape", "--seed", "--allow-external"});
-  group(sub, "Steps", {"--repeat", "--warm-up", "--costs", "--cluster"});
+  group(sub, "Steps", {"--repeat", "--warm-up", "--costs", "--runner", "--cluster"});
   group(sub, "Output", {"--out", "--trace", "--check-against"});
   sub.footer(
       "Without mpirun, this process runs all parts. mpirun has to start one process for each device of\n"
       "the parts. As root it needs --allow-run-as-root, with fewer cores than processes --oversubscribe.\n"
       "The exit code is 1 if the outputs differ from those of the model of --check-against.\n\n" +
       examples({"xflow run parts --inputs x.npz --out y.npz", "mpirun -n 2 xflow run parts --repeat 100 --trace step.json",
-                "mpirun -n 2 xflow run parts --check-against model.onnx"}));
+                "mpirun -n 2 xflow run parts --check-against model.onnx",
+                "mpirun -n 2 xflow run parts --runner 'python3 -m xflow_onnx.runner_ort'"}));
   sub.callback([a, &command] { command.run = [a] { return finish(run_all(*a)); }; });
 }
 

@@ -8,13 +8,14 @@
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/measured_clusters.h"
 
 namespace xflow::cli {
 namespace {
 
 struct SimulateArguments {
   std::string model;
-  std::string policy = "single";
+  std::string policy;
   std::vector<std::string> shapes;
   std::string out;
   std::string timeline;
@@ -53,12 +54,13 @@ Result<void> check_outputs(const SimulateArguments& a) {
 }
 
 Result<SimulationResult> result_of_simulation(SimulateArguments& a) {
+  XFLOW_CHECK(find_measured_cluster(a.options.cluster));
   XFLOW_CHECK(check_outputs(a));
   for (const std::string& text : a.shapes) {
     XFLOW_TRY(InputShape shape, parse_input_shape(text));
     a.options.shapes.push_back(std::move(shape));
   }
-  a.options.policy = policy_of(a.policy);
+  if (!a.policy.empty()) a.options.policy = policy_of(a.policy);
   a.options.warning = warn;
   return simulate(a.model, a.options);
 }
@@ -86,11 +88,10 @@ ExitCode run_simulation(SimulateArguments& a) {
 void add_simulate(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SimulateArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
-  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
+  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   CLI::Option* plan = sub.add_option("--plan", a->options.plan, "JSON file with a device for each node (docs/plan.schema.json)");
   sub.add_option("--policy", a->policy, "devices without a plan: single, round-robin or chain")
-      ->capture_default_str()
       ->check(CLI::IsMember({"single", "round-robin", "chain"}))
       ->excludes(plan);
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
@@ -105,10 +106,13 @@ void add_simulate(CLI::App& sub, Command& command) {
   group(sub, "Output", {"--out", "--timeline", "--trace", "--out-model"});
   sub.footer(
       "Each node runs on its device, transfers run beside compute, and every device, link and port serves\n"
-      "one task at a time. The exit code is 1 if a device does not have the memory that the step needs.\n\n" +
+      "one task at a time. Without --plan and --policy, the plan is the multi-device configuration of the\n"
+      "model; without one, all nodes are on the first device. The exit code is 1 if a device does\n"
+      "not have the memory that the step needs.\n\n" +
       examples({"xflow simulate model.onnx --cluster dgx-h100 --policy chain --timeline step.svg",
                 "xflow simulate model.onnx --cluster pair.json --plan plan.json --out result.json",
-                "xflow simulate model.onnx --cluster pair.json --policy chain --out-model plan.onnx"}));
+                "xflow simulate model.onnx --cluster pair.json --policy chain --out-model plan.onnx",
+                "xflow simulate plan.onnx --cluster pair.json"}));
   sub.callback([a, &command] { command.run = [a] { return run_simulation(*a); }; });
 }
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "src/cli/command.h"
+#include "src/cli/measured_clusters.h"
 
 namespace xflow::cli {
 namespace {
@@ -20,6 +21,7 @@ struct SplitArguments {
 };
 
 ExitCode run_split(SplitArguments& a) {
+  if (const auto found = find_measured_cluster(a.options.cluster); !found) return report(found.error());
   for (const std::string& text : a.shapes) {
     auto shape = parse_input_shape(text);
     if (!shape) return report(shape.error());
@@ -37,7 +39,7 @@ void add_split(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SplitArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
   sub.add_option("--plan", a->options.plan, "JSON file with a device for each node (docs/plan.schema.json)")->required();
-  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
+  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
       ->required();
   sub.add_option("--out", a->folder, "folder for the parts, empty or new")->required();
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();

@@ -18,6 +18,7 @@ nlohmann::ordered_json to_json(const ModelProof& proof) {
   json["seconds"] = proof.time.count();
   json["difference"] = proof.difference;
   json["inputs"] = proof.inputs;
+  json["not_run"] = proof.not_run;
   json["outputs"] = nlohmann::ordered_json::array();
   for (const ModelProof::Output& output : proof.outputs)
     json["outputs"].push_back(

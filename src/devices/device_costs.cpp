@@ -1,5 +1,7 @@
 #include "src/devices/device_costs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -55,6 +57,9 @@ Result<void> DeviceCosts::open(const OptimizeOptions& options, const std::functi
   if (kind == nullptr) return no_device(device);
   std::optional<std::string> argument;
   if (const std::size_t colon = device.find(':'); colon != std::string::npos) argument = device.substr(colon + 1);
+  if (!options.device.priced_as.empty() && kind->name != "profile")
+    return fail(ErrorCode::invalid_argument,
+                fmt::format("times as {} need a profile as the device, not '{}'", options.device.priced_as, device));
   XFLOW_CHECK(kind->open(*this, {options, std::move(argument), bytes_of_run, seconds_left}));
   this->options = options.device;
   return {};

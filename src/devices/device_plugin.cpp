@@ -2,30 +2,17 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <filesystem>
 #include <map>
 #include <mutex>
-#include <system_error>
 
 #include "src/support/shared_library.h"
 
 namespace xflow::cost {
 
 Result<DevicePlugin*> load_plugin_from(const std::string& folder, std::string_view name) {
-  const std::string file = fmt::format("libxflow_{}.so", name);
-  const std::array<std::string, 3> paths = {fmt::format("{}/{}", folder, file), fmt::format("{}/xflow/{}", folder, file),
-                                            fmt::format("{}/../lib/xflow/{}", folder, file)};
-  const auto is_there = [](const std::string& path) {
-    std::error_code none;
-    return std::filesystem::exists(path, none);
-  };
-  if (std::ranges::none_of(paths, is_there))
-    return fail(ErrorCode::unsupported, fmt::format("this xflow was built without {}: {} was not found", name, file));
-  XFLOW_TRY(const SharedLibrary library, SharedLibrary::open(paths));
+  XFLOW_TRY(const SharedLibrary library, open_plugin(folder, name));
   XFLOW_TRY(auto* const build, library.function<xflow_plugin_build_function>("xflow_plugin_build"));
-  if (build() != kPluginBuild) return fail(ErrorCode::unsupported, fmt::format("{} is from another build: {}", file, build()));
+  if (build() != kPluginBuild) return fail(ErrorCode::unsupported, fmt::format("libxflow_{}.so is from another build: {}", name, build()));
   XFLOW_TRY(auto* const plugin, library.function<xflow_plugin_function>("xflow_plugin"));
   return plugin();
 }

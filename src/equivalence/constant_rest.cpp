@@ -13,11 +13,11 @@ using ir::Poly;
 using ir::SymbolId;
 using verifier::Atom;
 using verifier::Condition;
-using verifier::FactorKind;
 using verifier::NormalTerm;
 using verifier::Relation;
 
-constexpr double kMostProducts = 4e6;
+constexpr double kMostProducts = 64e6;
+constexpr double kMostPositions = 1e6;
 constexpr double kRoundings = 4;
 
 // constant + sum of coefficient * value of a slot
@@ -49,20 +49,22 @@ struct Read {
   int power = 1;
 };
 
-// The least and the greatest value of a symbol.
-struct IndexBounds {
-  std::int64_t low = 0;
-  std::int64_t high = -1;
-
-  double count() const { return high < low ? 0.0 : static_cast<double>(high - low) + 1; }
-};
-
 struct KnownTerm {
   double coefficient = 1;
   std::vector<std::size_t> binders;  // slots
   std::vector<IndexBounds> bounds;   // of the binders
   std::vector<LinearAtom> conditions;
   std::vector<Read> reads;
+  std::vector<Linear> position;  // in binders and free symbols
+  bool is_element = false;       // 1 or -1 times a single element
+};
+
+// A coefficient: the sum of the terms at one position.
+struct Coefficient {
+  double sum = 0;
+  double mass = 0;  // the sum of magnitudes
+  std::uint32_t count = 0;
+  bool is_computed = false;  // not of elements alone
 };
 
 // Slots of symbols.
@@ -95,27 +97,6 @@ std::optional<Linear> linear_of(Poly poly, Slots& slots) {
   return linear;
 }
 
-// The bounds that conditions on this symbol alone give. Indices and binders are at least 0.
-std::optional<IndexBounds> bounds_of(const ir::Symbols& symbols, SymbolId symbol, const Condition& conditions) {
-  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
-  if (symbols.info(symbol).kind != ir::SymbolKind::index) return std::nullopt;
-  IndexBounds bounds{0, kNone};
-  for (const Atom& atom : conditions) {
-    const auto split = atom.poly.is_poisoned() ? std::nullopt : atom.poly.linear_in(symbol);
-    if (!split) continue;
-    const auto coefficient = split->first.constant();
-    const auto rest = split->second.constant();
-    if (!coefficient || *coefficient == 0 || !rest || atom.relation == Relation::not_zero) continue;
-    // coefficient * symbol + rest >= 0, or = 0
-    const std::int64_t bound = ir::floor_divide(*rest, std::abs(*coefficient));
-    if (*coefficient > 0) bounds.low = std::max(bounds.low, -bound);
-    if (*coefficient < 0) bounds.high = std::min(bounds.high, bound);
-    if (atom.relation == Relation::zero && *coefficient > 0) bounds.high = std::min(bounds.high, ir::floor_divide(-*rest, *coefficient));
-    if (atom.relation == Relation::zero && *coefficient < 0) bounds.low = std::max(bounds.low, -ir::floor_divide(-*rest, -*coefficient));
-  }
-  return bounds.high == kNone ? std::nullopt : std::optional(bounds);
-}
-
 // Calls `visit` at each point within the bounds of the slots, until it returns false.
 template <typename Visit>
 bool for_points(std::span<const std::size_t> slots, std::span<const IndexBounds> bounds, std::vector<std::int64_t>& values,
@@ -142,10 +123,10 @@ class Rest {
       : symbols_(symbols), known_(known), deadline_(deadline) {}
 
   // False if a term or the context cannot be evaluated.
-  bool add(std::span<const NormalTerm> terms, const Condition& context) {
+  bool add(const RestGroup& group, const Condition& context) {
     double products = 0;
-    for (const NormalTerm& term : terms) {
-      if (!add(term)) return false;
+    for (const KnownPart& part : group.terms) {
+      if (!add(part)) return false;
       double own = 1;
       for (const IndexBounds& bounds : terms_.back().bounds) own *= bounds.count();
       products += own;
@@ -168,10 +149,8 @@ class Rest {
       if (is_ours) context_.push_back({*linear, atom.relation});
     }
     values_.resize(slots_.size());
-    computes_ = terms_.size() > 2 || std::ranges::any_of(terms_, [](const KnownTerm& term) {
-                  return term.reads.size() != 1 || term.reads[0].power != 1 || !term.binders.empty() || std::abs(term.coefficient) != 1;
-                });
-    return products <= kMostProducts;
+    if (!std::ranges::all_of(terms_, [&](const KnownTerm& term) { return reads_own_binders(term); })) return false;
+    return products <= kMostProducts && lay_out();
   }
 
   std::optional<Rounding> run() {
@@ -183,8 +162,8 @@ class Rest {
   }
 
  private:
-  bool add(const NormalTerm& term) {
-    if (!term.dimensions.empty()) return false;
+  bool add(const KnownPart& part) {
+    const NormalTerm& term = part.term;
     KnownTerm made;
     made.coefficient = term.coefficient.to_double();
     for (const SymbolId binder : term.binders) {
@@ -194,13 +173,18 @@ class Rest {
       made.bounds.push_back(*bounds);
       binders_.push_back(made.binders.back());
     }
-    for (const Atom& atom : term.conditions) {
+    for (const Atom& atom : part.conditions) {
       const auto linear = linear_of(atom.poly, slots_);
       if (!linear) return false;
       made.conditions.push_back({*linear, atom.relation});
     }
+    for (const Poly& position : part.position) {
+      const auto linear = linear_of(position, slots_);
+      if (!linear) return false;
+      made.position.push_back(*linear);
+    }
     for (const auto& [factor, power] : term.factors) {
-      const auto variable = factor->kind == FactorKind::read ? known_.find(factor->variable) : known_.end();
+      const auto variable = known_.find(factor->variable);
       if (variable == known_.end() || factor->indices.size() != variable->second.dims.size()) return false;
       Read read{&variable->second, {}, power};
       for (const Poly& index : factor->indices) {
@@ -213,8 +197,60 @@ class Rest {
       unit_ = std::max(unit_, std::ldexp(1.0, -bits));
       made.reads.push_back(std::move(read));
     }
+    made.is_element = made.reads.size() == 1 && made.reads[0].power == 1 && std::abs(made.coefficient) == 1;
     terms_.push_back(std::move(made));
     return true;
+  }
+
+  // Whether no term has a binder of another term, where it would be another symbol.
+  bool reads_own_binders(const KnownTerm& term) const {
+    const auto is_own = [&](const Linear& linear) {
+      return std::ranges::all_of(linear.terms, [&](const auto& part) {
+        return std::ranges::find(term.binders, part.first) != term.binders.end() ||
+               std::ranges::find(binders_, part.first) == binders_.end();
+      });
+    };
+    return std::ranges::all_of(term.conditions, is_own, &LinearAtom::linear) && std::ranges::all_of(term.position, is_own) &&
+           std::ranges::all_of(term.reads, [&](const Read& read) { return std::ranges::all_of(read.indices, is_own); });
+  }
+
+  // Numbers the positions.
+  bool lay_out() {
+    double count = 1;
+    for (std::size_t k = 0; k < terms_[0].position.size(); ++k) {
+      IndexBounds range{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min()};
+      for (const KnownTerm& term : terms_) {
+        std::int64_t low = term.position[k].constant;
+        std::int64_t high = low;
+        for (const auto& [slot, coefficient] : term.position[k].terms) {
+          const IndexBounds* bounds = bounds_at(term, slot);
+          if (bounds == nullptr || bounds->count() <= 0) return false;
+          low += coefficient * (coefficient > 0 ? bounds->low : bounds->high);
+          high += coefficient * (coefficient > 0 ? bounds->high : bounds->low);
+        }
+        range = {std::min(range.low, low), std::max(range.high, high)};
+      }
+      count *= std::max(range.count(), 1.0);
+      if (count > kMostPositions) return false;
+      ranges_.push_back(range);
+    }
+    coefficients_.resize(static_cast<std::size_t>(count));
+    return true;
+  }
+
+  // The bounds of a binder of the term, or of a free symbol; null for a binder of another term.
+  const IndexBounds* bounds_at(const KnownTerm& term, std::size_t slot) const {
+    const auto binder = std::ranges::find(term.binders, slot);
+    if (binder != term.binders.end()) return &term.bounds[static_cast<std::size_t>(binder - term.binders.begin())];
+    const auto free = std::ranges::find(free_, slot);
+    return free == free_.end() ? nullptr : &bounds_[static_cast<std::size_t>(free - free_.begin())];
+  }
+
+  std::size_t position_of(const KnownTerm& term) const {
+    std::size_t at = 0;
+    for (std::size_t k = 0; k < ranges_.size(); ++k)
+      at = at * static_cast<std::size_t>(ranges_[k].count()) + static_cast<std::size_t>(term.position[k].at(values_) - ranges_[k].low);
+    return at;
   }
 
   // The element that a read has at the current point; nothing if it is none, or not finite.
@@ -230,32 +266,43 @@ class Rest {
     return read.power == 1 ? element : std::pow(element, read.power);
   }
 
-  // The sum at the current point of the free symbols. False if rounding does not explain it.
+  // The coefficients at the current point of the free symbols. False if rounding does not explain them.
   bool point() {
-    double sum = 0;
-    double mass = 0;
-    std::uint64_t count = 0;
-    for (const KnownTerm& term : terms_) {
-      const bool is_known = for_points(term.binders, term.bounds, values_, [&] {
-        if (!std::ranges::all_of(term.conditions, [&](const LinearAtom& atom) { return atom.holds(values_); })) return true;
-        double product = term.coefficient;
-        for (const Read& read : term.reads) {
-          const auto factor = element(read);
-          if (!factor) return false;
-          product *= *factor;
-        }
-        sum += product;
-        mass += std::abs(product);
-        ++count;
-        result_.magnitude = std::max(result_.magnitude, std::abs(product));
-        return std::isfinite(product);
-      });
-      if (!is_known) return false;
+    touched_.clear();
+    bool is_known = true;
+    for (const KnownTerm& term : terms_) is_known = is_known && add_products(term);
+    for (const std::size_t at : touched_) {
+      Coefficient& found = coefficients_[at];
+      const bool is_computed = found.is_computed || found.count > 2;
+      const double allowed = is_computed ? kRoundings * unit_ * std::sqrt(static_cast<double>(found.count)) * found.mass : 0;
+      result_.difference = std::max(result_.difference, std::abs(found.sum));
+      result_.allowed = std::max(result_.allowed, allowed);
+      is_known = is_known && std::abs(found.sum) <= allowed;
+      found = {};
     }
-    const double allowed = computes_ ? kRoundings * unit_ * std::sqrt(static_cast<double>(count)) * mass : 0;
-    result_.difference = std::max(result_.difference, std::abs(sum));
-    result_.allowed = std::max(result_.allowed, allowed);
-    return std::abs(sum) <= allowed;
+    return is_known;
+  }
+
+  // Adds the products of a term at the current point. False if one is not known.
+  bool add_products(const KnownTerm& term) {
+    return for_points(term.binders, term.bounds, values_, [&] {
+      if (!std::ranges::all_of(term.conditions, [&](const LinearAtom& atom) { return atom.holds(values_); })) return true;
+      double product = term.coefficient;
+      for (const Read& read : term.reads) {
+        const auto factor = element(read);
+        if (!factor) return false;
+        product *= *factor;
+      }
+      const std::size_t at = position_of(term);
+      Coefficient& coefficient = coefficients_[at];
+      if (coefficient.count == 0) touched_.push_back(at);
+      coefficient.sum += product;
+      coefficient.mass += std::abs(product);
+      ++coefficient.count;
+      coefficient.is_computed = coefficient.is_computed || !term.is_element;
+      result_.magnitude = std::max(result_.magnitude, std::abs(product));
+      return std::isfinite(product);
+    });
   }
 
   const ir::Symbols& symbols_;
@@ -267,9 +314,11 @@ class Rest {
   std::vector<std::size_t> free_;     // slots of the other symbols
   std::vector<IndexBounds> bounds_;   // by free symbol
   std::vector<LinearAtom> context_;
-  std::vector<std::int64_t> values_;  // by slot
-  double unit_ = 0;                   // the largest unit roundoff of the variables
-  bool computes_ = false;             // not only two single elements
+  std::vector<std::int64_t> values_;       // by slot
+  double unit_ = 0;                        // the largest unit roundoff of the variables
+  std::vector<IndexBounds> ranges_;        // of positions
+  std::vector<Coefficient> coefficients_;  // by position
+  std::vector<std::size_t> touched_;       // positions at the current point
   Rounding result_;
 };
 
@@ -277,9 +326,18 @@ class Rest {
 
 std::optional<Rounding> rounding_of_rest(const ir::Symbols& symbols, std::span<const NormalTerm> terms, const Condition& context,
                                          const KnownVariables& known, const verifier::Deadline& deadline) {
-  Rest rest(symbols, known, deadline);
-  if (!rest.add(terms, context)) return std::nullopt;
-  return rest.run();
+  const auto groups = group_rest(symbols, terms, context, known);
+  if (!groups) return std::nullopt;
+  Rounding result;
+  for (const RestGroup& group : *groups) {
+    Rest rest(symbols, known, deadline);
+    const auto found = rest.add(group, context) ? rest.run() : std::nullopt;
+    if (!found) return std::nullopt;
+    result.difference = std::max(result.difference, found->difference);
+    result.allowed = std::max(result.allowed, found->allowed);
+    result.magnitude = std::max(result.magnitude, found->magnitude);
+  }
+  return result;
 }
 
 }  // namespace xflow::equivalence

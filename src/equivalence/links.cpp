@@ -50,7 +50,7 @@ struct Bounds {
   std::vector<std::int64_t> first;
   std::vector<std::int64_t> end;
 };
-Bounds bounds_of(const Elements& constant, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes) {
+Bounds value_bounds(const Elements& constant, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes) {
   const std::vector<std::int64_t> strides = strides_of(constant.dims);
   Bounds bounds{sizes, std::vector<std::int64_t>(sizes.size(), 0)};
   std::int64_t offset = 0;
@@ -109,8 +109,8 @@ class Joining {
 
   // Places a smaller constant in a box where the elements other than 0 are. False if it does not fit there.
   bool place(const Elements& part, const std::vector<std::int64_t>& starts, const std::vector<std::int64_t>& sizes, Block& block) const {
-    const Bounds of_box = bounds_of(whole_, starts, sizes);
-    const Bounds of_part = bounds_of(part, std::vector<std::int64_t>(part.rank(), 0), part.dims);
+    const Bounds of_box = value_bounds(whole_, starts, sizes);
+    const Bounds of_part = value_bounds(part, std::vector<std::int64_t>(part.rank(), 0), part.dims);
     for (std::size_t k = 0; k < part.rank(); ++k) {
       block.begins[k] = of_box.first[k] - of_part.first[k];
       block.ends[k] = sizes[k] - block.begins[k] - part.dims[k];

@@ -7,7 +7,9 @@
 #include <optional>
 #include <unordered_map>
 #include <utility>
+#include <variant>
 
+#include "src/equivalence/fractions.h"
 #include "src/equivalence/part_instance.h"
 #include "src/verifier/proof/proof.h"
 
@@ -19,6 +21,7 @@ using ir::ValueId;
 
 constexpr int kMostCuts = 12;
 constexpr std::size_t kMostOperations = 40;  // on either side
+constexpr std::chrono::milliseconds kFractionsTime{250};
 
 bool is_operation(const ir::Arena& arena, ValueId value) {
   return arena.node(value).kind == ir::NodeKind::operation && !arena.node(value).is_constant;
@@ -116,23 +119,41 @@ bool PartProver::has_expressions(const Cut& cut) const {
   return std::ranges::any_of(cut.of_a, reads) || std::ranges::any_of(cut.of_b, reads);
 }
 
-PartDecision PartProver::attempt(ValueId a, ValueId b, const Cut& cut, bool computed, const verifier::Deadline& deadline) {
+std::set<double> PartProver::fractions_of(const std::vector<NodeId>& operations) const {
+  std::set<double> numbers;
+  for (const NodeId id : operations) {
+    const ir::Node& node = arena_.node(id);
+    for (const ir::Attribute& attribute : node.attributes.list())
+      if (rounded_fraction(attribute.value)) numbers.insert(std::get<ir::Real>(attribute.value).to_double());
+    for (const ValueId operand : node.operands) {
+      if (arena_.node(operand).kind != ir::NodeKind::constant || arena_.is_absent(operand)) continue;
+      const auto elements = constants_.elements(operand);
+      if (!elements || elements->empty() || !rounded_fraction(elements->front(), arena_.type(operand).data_type)) continue;
+      if (std::ranges::all_of(*elements, [&](double x) { return x == elements->front(); })) numbers.insert(elements->front());
+    }
+  }
+  return numbers;
+}
+
+PartDecision PartProver::attempt(ValueId a, ValueId b, const Cut& cut, Reading reading, const verifier::Deadline& deadline) {
   PartDecision decision;
   decision.operations_a = cut.of_a.size();
   decision.operations_b = cut.of_b.size();
-  auto instance = part_instance(arena_, {a, b, cut.values, cut.of_a, cut.of_b, computed}, constants_);
+  auto instance = part_instance(arena_, {a, b, cut.values, cut.of_a, cut.of_b, reading.computed, reading.fractions}, constants_);
   if (!instance) {
     decision.open = instance.error().text();
     return decision;
   }
   verifier::Options options;
   options.deadline = deadline;
-  std::optional<Rounding> rounding;
-  options.vanishes = [&](const std::vector<verifier::NormalTerm>& rest, const verifier::Condition& context) {
-    const auto found = rounding_of_rest(instance->rule.arena->symbols(), rest, context, instance->known, deadline);
-    if (found && (!rounding || found->difference > rounding->difference)) rounding = found;
-    return found.has_value();
-  };
+  std::optional<Rounding> rounding = instance->rounding;
+  // A fraction and a number beside it must not sum to 0 up to rounding.
+  if (!reading.fractions)
+    options.vanishes = [&](const std::vector<verifier::NormalTerm>& rest, const verifier::Condition& context) {
+      const auto found = rounding_of_rest(instance->rule.arena->symbols(), rest, context, instance->known, deadline);
+      if (found && (!rounding || found->difference > rounding->difference)) rounding = found;
+      return found.has_value();
+    };
   verifier::Proof proof(instance->rule, options);
   if (const auto divisor = proof.unguarded_division()) {
     decision.open = divisor->reason;
@@ -151,13 +172,24 @@ PartDecision PartProver::attempt(ValueId a, ValueId b, const Cut& cut, bool comp
   return decision;
 }
 
-PartDecision PartProver::attempt_twice(ValueId a, ValueId b, const Cut& cut, const verifier::Deadline& deadline) {
+PartDecision PartProver::attempt_all(ValueId a, ValueId b, const Cut& cut, const verifier::Deadline& deadline) {
+  const auto within = [&](std::chrono::milliseconds time) {
+    return verifier::Deadline(
+        std::min(std::chrono::steady_clock::now() + time, deadline.moment()), [deadline] { return deadline.is_over(); }, false);
+  };
+  const bool has_computed = has_expressions(cut);
   // Most proofs take less, and an attempt with given constants can be long where it fails.
-  const auto soon = std::chrono::steady_clock::now() + std::chrono::seconds(1);
-  const verifier::Deadline first(
-      std::min(soon, deadline.moment()), [deadline] { return deadline.is_over(); }, false);
-  PartDecision decision = attempt(a, b, cut, false, first);
-  return decision.verdict == Verdict::proved || deadline.is_over() ? decision : attempt(a, b, cut, true, deadline);
+  PartDecision decision = attempt(a, b, cut, {}, has_computed ? within(std::chrono::seconds(1)) : deadline);
+  if (decision.verdict == Verdict::proved || deadline.is_over()) return decision;
+  if (fractions_of(cut.of_a) != fractions_of(cut.of_b)) {
+    // Larger cuts must have their time, too.
+    for (const bool computed : {false, true}) {
+      if (computed && !has_computed) break;
+      PartDecision found = attempt(a, b, cut, {.computed = computed, .fractions = true}, within(kFractionsTime));
+      if (found.verdict == Verdict::proved) return found;
+    }
+  }
+  return has_computed ? attempt(a, b, cut, {.computed = true}, deadline) : decision;
 }
 
 PartDecision PartProver::prove(ValueId a, ValueId b, const verifier::Deadline& deadline) {
@@ -169,7 +201,7 @@ PartDecision PartProver::prove(ValueId a, ValueId b, const verifier::Deadline& d
     if (cut.of_a.size() > kMostOperations || cut.of_b.size() > kMostOperations) break;
     std::vector<ValueId> next = cut.unread;
     if (next.empty()) {
-      last = has_expressions(cut) ? attempt_twice(a, b, cut, deadline) : attempt(a, b, cut, false, deadline);
+      last = attempt_all(a, b, cut, deadline);
       if (last.verdict == Verdict::proved || last.verdict == Verdict::timeout) break;
       std::ranges::copy_if(cut.values, std::back_inserter(next), [&](ValueId v) { return is_operation(arena_, v); });
     }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -24,7 +25,8 @@ struct PartDecision {
   std::string open;                    // if not proved
   std::uint64_t operations_a = 0;      // of the last attempt
   std::uint64_t operations_b = 0;
-  // If constants of `b` were computed from those of `a`, and rounded otherwise.
+  // If constants of `b` were computed from those of `a`, and rounded otherwise, or numbers of the two were
+  // taken for the fractions that they are rounded from.
   std::optional<Rounding> rounding = {};
 };
 
@@ -54,9 +56,17 @@ class PartProver {
   bool is_closed(ir::ValueId value) const;
   Cut cut_at(ir::ValueId a, ir::ValueId b, const std::unordered_set<ir::ValueId>& opened) const;
   bool has_expressions(const Cut& cut) const;
-  PartDecision attempt(ir::ValueId a, ir::ValueId b, const Cut& cut, bool computed, const verifier::Deadline& deadline);
-  // With constants that are expressions given, then computed.
-  PartDecision attempt_twice(ir::ValueId a, ir::ValueId b, const Cut& cut, const verifier::Deadline& deadline);
+  // The numbers in operations that are rounded fractions.
+  std::set<double> fractions_of(const std::vector<ir::NodeId>& operations) const;
+  // What the constants of an attempt are.
+  struct Reading {
+    bool computed = false;   // PartClaim::computed_constants
+    bool fractions = false;  // PartClaim::fractions
+  };
+  PartDecision attempt(ir::ValueId a, ir::ValueId b, const Cut& cut, Reading reading, const verifier::Deadline& deadline);
+  // With all constants given; then with fractions, if they differ in the two; then with expressions
+  // computed.
+  PartDecision attempt_all(ir::ValueId a, ir::ValueId b, const Cut& cut, const verifier::Deadline& deadline);
 
   ir::Arena& arena_;
   const std::unordered_set<ir::NodeId>& known_;

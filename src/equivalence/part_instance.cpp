@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/equivalence/fractions.h"
 #include "src/equivalence/links.h"
 #include "src/ops/operator.h"
 
@@ -63,7 +64,7 @@ class Builder {
       if (!known) instance_.obligations.push_back(std::move(obligation));
     }
     XFLOW_CHECK(equate_shapes());
-    return PartInstance{std::move(instance_), std::move(known_), std::move(numbers_)};
+    return PartInstance{std::move(instance_), std::move(known_), std::move(numbers_), rounding_};
   }
 
  private:
@@ -175,7 +176,11 @@ class Builder {
     if (constant.elements() == 0 || constant.data_type == ir::DataType::string) return false;
     XFLOW_TRY(const std::span<const double> elements, constants_.elements(value));
     if (std::ranges::any_of(elements, [&](double x) { return !(x == elements.front()); })) return false;
-    XFLOW_TRY(const ValueId made, is_simple(elements.front()) ? full(constant, elements.front()) : expanded(constant, elements.front()));
+    const double element = elements.front();
+    const auto fraction = claim_.fractions ? rounded_fraction(element, constant.data_type) : std::nullopt;
+    if (fraction) note(rounding_of_fraction(element, *fraction, constant.data_type));
+    const ir::Real exact = fraction ? ir::Real(*fraction) : ir::Real::from_double(element);
+    XFLOW_TRY(const ValueId made, fraction || is_simple(element) ? full(constant, exact) : expanded(constant, element));
     map_.emplace(value, made);
     return true;
   }
@@ -186,9 +191,8 @@ class Builder {
     constexpr std::int64_t kMost = 1 << 16;
     return !std::isfinite(number) || (exact && std::abs(exact->numerator()) <= kMost && exact->denominator() <= kMost);
   }
-  Result<ValueId> full(const ir::Constant& constant, double number) {
-    ir::Attributes attributes{
-        {"value", ir::Real::from_double(number)}, {"shape", ir::polys(constant.dims)}, {"data_type", constant.data_type}};
+  Result<ValueId> full(const ir::Constant& constant, ir::Real number) {
+    ir::Attributes attributes{{"value", std::move(number)}, {"shape", ir::polys(constant.dims)}, {"data_type", constant.data_type}};
     return ops::apply(arena(), "full", {}, std::move(attributes));
   }
   // A variable with what is known of its sign.
@@ -265,10 +269,26 @@ class Builder {
       std::vector<ValueId> operands;
       operands.reserve(node.operands.size());
       for (const ValueId operand : node.operands) operands.push_back(from_.is_absent(operand) ? arena().absent() : map_.at(operand));
-      XFLOW_TRY(const NodeId made, ops::apply(arena(), typing, node.op, std::move(operands), node.attributes));
+      XFLOW_TRY(const NodeId made, ops::apply(arena(), typing, node.op, std::move(operands), exact(node.attributes)));
       for (std::uint32_t k = 0; k < node.outputs.size(); ++k) map_.emplace(ValueId{id, k}, ValueId{made, k});
     }
     return {};
+  }
+
+  // The attributes with the fractions that their numbers are taken for.
+  ir::Attributes exact(const ir::Attributes& attributes) {
+    if (!claim_.fractions) return attributes;
+    ir::Attributes result = attributes;
+    for (const ir::Attribute& attribute : attributes.list()) {
+      const auto fraction = rounded_fraction(attribute.value);
+      if (!fraction) continue;
+      note(rounding_of_fraction(std::get<ir::Real>(attribute.value).to_double(), *fraction, ir::DataType::float32));
+      result.set(attribute.name, ir::Real(*fraction));
+    }
+    return result;
+  }
+  void note(const Rounding& rounding) {
+    if (!rounding_ || rounding.difference > rounding_->difference) rounding_ = rounding;
   }
 
   Result<void> equate_shapes() {
@@ -294,6 +314,7 @@ class Builder {
   std::unordered_map<ValueId, ValueId> map_;
   std::map<std::pair<ir::DataType, double>, ValueId> numbers_;
   KnownVariables known_;
+  std::optional<Rounding> rounding_;                   // of fractions
   std::vector<std::pair<ValueId, ValueId>> computed_;  // constants and their expressions
   std::unordered_map<ValueId, ValueId> stored_;        // constants in expressions, as folded
 };

@@ -6,9 +6,12 @@
 #include <chrono>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
+#include "src/equivalence/more_runs.h"
+#include "src/equivalence/same_bodies.h"
 #include "src/equivalence/same_nodes.h"
 #include "src/equivalence/sweep.h"
 #include "src/equivalence/two_models.h"
@@ -24,6 +27,16 @@ using Clock = std::chrono::steady_clock;
 
 // The share of the time limit that the first attempt may take.
 constexpr double kFirstShare = 0.4;
+// That of more runs, if the first attempt came to its end and decided nothing.
+constexpr double kRunsShare = 0.25;
+// That after which the second attempt leaves the rest to more runs, if the first did not come to its end.
+constexpr double kSecondShare = 0.85;
+// That of the time that is left which the proof of two bodies may take.
+constexpr double kBodyShare = 0.5;
+// Bodies that are nested deeper are compared byte for byte.
+constexpr int kDeepestBody = 8;
+// That of the proof of one part.
+constexpr double kPartShare = 0.1;
 
 // Rebuilds a graph with its constant expressions computed.
 class Folding final : public Rebuild {
@@ -45,10 +58,21 @@ std::size_t count_operations(const ir::Arena& arena, const ir::Graph& graph) {
 
 class Prover {
  public:
-  Prover(const VerifyModelsOptions& options, api::Session& session) : options_(options), session_(session) {}
+  Prover(const VerifyModelsOptions& options, api::Session& session, int depth = 0) : options_(options), session_(session), depth_(depth) {}
 
   Result<ModelProof> run(const std::string& a, const std::string& b) {
-    auto proof = decide(a, b);
+    files_ = {&a, &b};
+    return run(TwoModels::open(a, b, options_, [this] { return is_over(); }));
+  }
+
+  // The proof of two bodies, which is not refuted by more runs.
+  Result<ModelProof> run(onnx_io::Document a, onnx_io::Document b, const BodyInputs& inputs) {
+    return run(TwoModels::of_bodies(std::move(a), std::move(b), inputs, [this] { return is_over(); }));
+  }
+
+ private:
+  Result<ModelProof> run(Result<std::unique_ptr<TwoModels>> models) {
+    auto proof = decide(std::move(models));
     if (options_.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
     // Reading or lifting was stopped.
     if (!proof && proof.error().code == ErrorCode::limit && is_over()) {
@@ -59,13 +83,16 @@ class Prover {
     return proof;
   }
 
- private:
   bool is_over() const { return options_.cancel.is_finishing() || Clock::now() - start_ >= options_.time_limit; }
 
   bool is_stage_over() const { return is_over() || Clock::now() >= stage_end_; }
 
-  Result<ModelProof> decide(const std::string& a, const std::string& b) {
-    XFLOW_TRY(models_, TwoModels::open(a, b, options_, [this] { return is_over(); }));
+  Result<ModelProof> decide(Result<std::unique_ptr<TwoModels>> models) {
+    XFLOW_TRY(models_, std::move(models));
+    bodies_.emplace(models_->arena(), models_->a().document, models_->b().document,
+                    [this](onnx_io::Document a, onnx_io::Document b, const BodyInputs& inputs) {
+                      return prove_bodies(std::move(a), std::move(b), inputs);
+                    });
     XFLOW_TRY(Acceptance same, models_->same_interface());
     if (!same) {
       proof_.verdict = Verdict::refuted;
@@ -83,15 +110,71 @@ class Prover {
     proof_.inputs = run_.label;
     run_.options.stop = [this] { return is_stage_over(); };
     constants_.emplace(models_->arena(), run_.options);
-    // More rules make more models the same graph, but some less alike.
-    stage_end_ = start_ + std::chrono::duration_cast<Clock::duration>(kFirstShare * options_.time_limit);
-    const auto first = prove_by(search::is_clean_up);
-    if (!first && !is_stage_over()) return fail(first.error());
-    const bool is_decided = first && (proof_.verdict == Verdict::proved || proof_.verdict == Verdict::refuted);
-    stage_end_ = Clock::time_point::max();
-    if (!is_decided && !is_over()) XFLOW_CHECK(prove_by([](const rules::Rule&) { return true; }));
+    XFLOW_TRY(const bool is_decided, attempt_all());
+    if (!is_decided && !is_over()) find_difference();
     if (proof_.outputs.empty()) proof_.verdict = Verdict::timeout;  // no attempt came to its end
+    if (proof_.verdict == Verdict::proved) proof_.not_run.clear();
     return std::move(proof_);
+  }
+
+  // Both attempts. Whether the models are proved or refuted, or no runs are left that could refute them.
+  Result<bool> attempt_all() {
+    const auto is_decided = [this] { return proof_.verdict == Verdict::proved || proof_.verdict == Verdict::refuted; };
+    // More rules make more models the same graph, but some less alike.
+    begin_stage(start_, kFirstShare);
+    const auto first = prove_by(search::is_clean_up);
+    const bool is_complete = !is_stage_over();
+    if (!first && is_complete) return fail(first.error());
+    if (first && is_decided()) return true;
+    if (is_complete) {
+      begin_stage(Clock::now(), kRunsShare);
+      if (find_difference()) return true;
+      stage_end_ = Clock::time_point::max();
+    } else {
+      begin_stage(start_, kSecondShare);
+    }
+    if (is_over()) return false;
+    const auto second = prove_by([](const rules::Rule&) { return true; });
+    if (!second && !is_stage_over()) return fail(second.error());
+    const bool is_done = is_complete || (second && is_decided());
+    stage_end_ = Clock::time_point::max();
+    return is_done;
+  }
+
+  void begin_stage(Clock::time_point from, double share) {
+    stage_end_ = from + std::chrono::duration_cast<Clock::duration>(share * options_.time_limit);
+  }
+
+  // The proof of two bodies of nodes; nothing if it is not tried.
+  std::optional<ModelProof> prove_bodies(onnx_io::Document a, onnx_io::Document b, const BodyInputs& inputs) {
+    const Clock::time_point end = std::min(stage_end_, start_ + std::chrono::duration_cast<Clock::duration>(options_.time_limit));
+    const Seconds left = end - Clock::now();
+    if (depth_ == kDeepestBody || !(left > Seconds(0)) || options_.cancel.is_finishing()) return std::nullopt;
+    VerifyModelsOptions options = options_;
+    options.shapes.clear();
+    options.time_limit = kBodyShare * left;
+    options.progress = {};
+    auto proof = Prover(options, session_, depth_ + 1).run(std::move(a), std::move(b), inputs);
+    return proof ? std::optional(*std::move(proof)) : std::nullopt;
+  }
+
+  // Refutes the models by more runs, if it can.
+  bool find_difference() {
+    if (files_.first == nullptr) return false;
+    MoreRuns runs(*files_.first, *files_.second, options_, *models_, [this] { return is_stage_over(); });
+    const auto found = runs.find_difference();
+    proof_.not_run = found ? std::string() : runs.why_not_run();
+    if (!found) return false;
+    proof_.verdict = Verdict::refuted;
+    proof_.inputs = found->inputs;
+    proof_.difference.clear();
+    proof_.outputs.clear();
+    for (std::size_t k = 0; k < found->outputs.size(); ++k) {
+      ModelProof::Output& output = proof_.outputs.emplace_back();
+      output.name = models_->a().lifted.output_names[k];
+      if (found->outputs[k]) take(*found->outputs[k], output);
+    }
+    return true;
   }
 
   // One attempt, after rewrites by the rules of a kind.
@@ -149,9 +232,10 @@ class Prover {
   }
 
   Result<void> sweep() {
-    const SameNodes same(models_->a().document, models_->b().document, models_->first_of_b());
+    bodies_->clear();
+    const SameNodes same(models_->a().document, models_->b().document, models_->first_of_b(), *bodies_);
     SweepOptions how;
-    how.part_seconds = options_.part_time_limit.count();
+    how.part_seconds = std::min(options_.part_time_limit, kPartShare * options_.time_limit).count();
     how.may_be_equal = [this] {
       compare_results();
       return std::ranges::none_of(results_, [](const auto& result) { return result && !result->agrees; });
@@ -194,6 +278,12 @@ class Prover {
       if (!onnx_io::is_default_domain(node.domain)) ++assumed[fmt::format("{}.{}", node.domain, node.op_type)];
     }
     for (const auto& [name, count] : assumed) proof_.assumed.push_back(fmt::format("{} x {}", count, name));
+    for (const ModelProof* body : bodies_->proofs()) {
+      proof_.parts.insert(proof_.parts.end(), body->parts.begin(), body->parts.end());
+      if (body->verdict != Verdict::proved) continue;
+      proof_.constants.insert(proof_.constants.end(), body->constants.begin(), body->constants.end());
+      proof_.assumed.insert(proof_.assumed.end(), body->assumed.begin(), body->assumed.end());
+    }
   }
 
   void conclude() {
@@ -203,7 +293,7 @@ class Prover {
     for (std::size_t k = 0; k < a.size(); ++k) {
       ModelProof::Output& output = proof_.outputs.emplace_back();
       output.name = models_->a().lifted.output_names[k];
-      output.verdict = a[k] == b[k] ? Verdict::proved : is_over() ? Verdict::timeout : Verdict::unknown;
+      output.verdict = a[k] == b[k] ? Verdict::proved : is_stage_over() ? Verdict::timeout : Verdict::unknown;
       if (a[k] != b[k] && k < results_.size() && results_[k]) take(*results_[k], output);
     }
     const auto any = [&](Verdict verdict) {
@@ -242,6 +332,8 @@ class Prover {
 
   const VerifyModelsOptions& options_;
   api::Session& session_;
+  int depth_;                                                  // of bodies; 0: models
+  std::pair<const std::string*, const std::string*> files_{};  // of models; null: bodies
   Clock::time_point start_ = Clock::now();
   Clock::time_point reported_;  // the last progress
   int attempt_ = 0;
@@ -253,6 +345,7 @@ class Prover {
   NameMap names_a_;
   NameMap names_b_;
   ModelRun run_;
+  std::optional<SameBodies> bodies_;
   std::optional<Constants> constants_;
   std::optional<Values> values_;
   std::vector<std::optional<eval::Comparison>> results_;  // of a run, by output; empty until it was made

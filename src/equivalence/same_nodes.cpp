@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "src/onnx/lift/inferred_shapes.h"
 #include "src/onnx/lift/lift_operator.h"
 
 namespace xflow::equivalence {
@@ -36,12 +37,20 @@ bool draws(const Document& document, const Node& node, int depth = 0) {
   return function != nullptr && any(function->body);
 }
 
-bool same_attributes(const Node& a, const Node& b) {
-  if (a.attributes.size() != b.attributes.size()) return false;
-  return std::ranges::all_of(a.attributes, [&](const onnx_io::Attribute& attribute) {
-    const onnx_io::Attribute* other = b.find(attribute.name);
-    return other != nullptr && other->payload == attribute.payload;
+// Whether each attribute of a node has the same bytes in the other one, or is the default that the other one
+// leaves out. `but_bodies`: attributes with graphs are not compared.
+bool has_attributes_of(const Document& document, const Node& node, const Node& other, bool but_bodies) {
+  return std::ranges::all_of(node.attributes, [&](const onnx_io::Attribute& attribute) {
+    const onnx_io::Attribute* found = other.find(attribute.name);
+    if (found == nullptr) return onnx_io::is_default(document, node, attribute);
+    return found->payload == attribute.payload || (but_bodies && !attribute.graphs.empty() && !found->graphs.empty());
   });
+}
+
+// Whether the operands of the inputs, without captured values, are equal.
+bool same_inputs(const Node& a, const OpaqueUse& of_a, const Node& b, const OpaqueUse& of_b) {
+  return a.inputs.size() == b.inputs.size() &&
+         std::ranges::equal(of_a.operands.first(a.inputs.size()), of_b.operands.first(b.inputs.size()));
 }
 
 // Whether bodies and functions of the two documents mean the same: equal operator sets and functions.
@@ -56,15 +65,26 @@ bool same_context(const Document& a, const Document& b) {
 
 }  // namespace
 
-bool SameNodes::operator()(std::uint32_t of_a, std::uint32_t of_b) const {
-  if (of_a == onnx_io::kLeafSerial || of_b == onnx_io::kLeafSerial || of_b < first_of_b_) return false;
-  const Node& a = a_.node(onnx_io::NodeId{of_a});
-  const Node& b = b_.node(onnx_io::NodeId{of_b - first_of_b_});
+bool SameNodes::operator()(const OpaqueUse& of_a, const OpaqueUse& of_b) const {
+  if (of_a.serial == onnx_io::kLeafSerial || of_b.serial == onnx_io::kLeafSerial || of_b.serial < first_of_b_) return false;
+  const Node& a = a_.node(onnx_io::NodeId{of_a.serial});
+  const Node& b = b_.node(onnx_io::NodeId{of_b.serial - first_of_b_});
   const bool same_domain = a.domain == b.domain || (onnx_io::is_default_domain(a.domain) && onnx_io::is_default_domain(b.domain));
-  if (!same_domain || a.op_type != b.op_type || a.overload != b.overload || !same_attributes(a, b)) return false;
-  if (draws(a_, a) || draws(b_, b)) return false;
-  if (a.has_bodies() || onnx_io::calls_function(a_, a) || onnx_io::calls_function(b_, b)) return same_context(a_, b_);
-  return a_.opset(a.graph, a.domain) == b_.opset(b.graph, b.domain);
+  if (!same_domain || a.op_type != b.op_type || a.overload != b.overload) return false;
+  const bool same_operands = std::ranges::equal(of_a.operands, of_b.operands);
+  const bool may_have_same_bodies = a.has_bodies() && b.has_bodies() && (a.is("If") || a.is("Loop") || a.is("Scan"));
+  if ((!same_operands && !may_have_same_bodies) || draws(a_, a) || draws(b_, b)) return false;
+  const auto same_attributes = [&](bool but_bodies) {
+    return has_attributes_of(a_, a, b, but_bodies) && has_attributes_of(b_, b, a, but_bodies);
+  };
+  const bool calls = onnx_io::calls_function(a_, a) || onnx_io::calls_function(b_, b);
+  const bool same_version = a_.opset(a.graph, a.domain) == b_.opset(b.graph, b.domain);
+  if (same_operands && same_attributes(false) && (a.has_bodies() || calls ? same_context(a_, b_) : same_version)) {
+    bodies_.note_equal(b);
+    return true;
+  }
+  if (!may_have_same_bodies || calls || !same_version) return false;
+  return same_inputs(a, of_a, b, of_b) && same_attributes(true) && bodies_(a, of_a, b, of_b);
 }
 
 }  // namespace xflow::equivalence

@@ -29,7 +29,6 @@ verifier::Deadline earlier(const verifier::Deadline& deadline, double seconds) {
 Sweep::Sweep(ir::Arena& arena, const ir::Graph& first, Constants& constants, Values& values, const SameFunction& same_function,
              SweepOptions options)
     : Rebuild(arena),
-      first_(first),
       constants_(constants),
       values_(values),
       same_function_(same_function),
@@ -78,8 +77,8 @@ Result<NodeId> Sweep::opaque(NodeId id, std::vector<ValueId> operands) {
   const ir::Node& node = arena().node(id);
   for (const NodeId of_a : order_) {
     const ir::Node& candidate = arena().node(of_a);
-    if (candidate.kind != ir::NodeKind::opaque || candidate.operands != operands) continue;
-    if (candidate.outputs.size() < node.outputs.size() || !same_function_(candidate.serial, node.serial)) continue;
+    if (candidate.kind != ir::NodeKind::opaque || candidate.outputs.size() < node.outputs.size()) continue;
+    if (options_.deadline.is_over() || !same_function_({candidate.serial, candidate.operands}, {node.serial, operands})) continue;
     assumed_.push_back(candidate.serial);
     return of_a;
   }

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,15 +23,20 @@
 
 namespace xflow::equivalence {
 
-// Tells whether two opaque nodes, given by their serial numbers, compute the same function of their
-// operands.
+// An opaque node with its operands.
+struct OpaqueUse {
+  std::uint32_t serial = 0;
+  std::span<const ir::ValueId> operands;
+};
+
+// Tells whether two opaque nodes have equal results. Equal operands are the same value.
 class SameFunction {
  public:
   SameFunction() = default;
   virtual ~SameFunction() = default;
   SameFunction(const SameFunction&) = delete;
   SameFunction& operator=(const SameFunction&) = delete;
-  virtual bool operator()(std::uint32_t of_a, std::uint32_t of_b) const = 0;
+  virtual bool operator()(const OpaqueUse& of_a, const OpaqueUse& of_b) const = 0;
 };
 
 struct SweepOptions {
@@ -82,7 +88,6 @@ class Sweep final : public Rebuild {
   void prove(ir::ValueId from, ir::ValueId value);
   const ValueIndex& index();
 
-  const ir::Graph& first_;
   Constants& constants_;
   Values& values_;
   const SameFunction& same_function_;

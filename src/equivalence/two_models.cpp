@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/onnx/document/fixed_inputs.h"
 #include "src/onnx/lift/lift_operator.h"
 
 namespace xflow::equivalence {
@@ -13,9 +14,9 @@ namespace {
 using onnx_io::GraphId;
 
 // Moves B's inputs and opaque nodes to where A's are.
-class Joining final : public Rebuild {
+class JoiningRebuild final : public Rebuild {
  public:
-  Joining(ir::Arena& arena, std::uint32_t first) : Rebuild(arena), first_(first) {}
+  JoiningRebuild(ir::Arena& arena, std::uint32_t first) : Rebuild(arena), first_(first) {}
 
  protected:
   Result<ir::NodeId> opaque(ir::NodeId id, std::vector<ir::ValueId> operands) override {
@@ -52,8 +53,7 @@ std::string in_order(const std::vector<std::string_view>& a, const std::vector<s
 
 }  // namespace
 
-Result<std::unique_ptr<OneModel>> TwoModels::lift(const std::string& path, const VerifyModelsOptions& options) {
-  XFLOW_TRY(onnx_io::Document document, onnx_io::Document::open(path, options.allow_external));
+Result<std::unique_ptr<OneModel>> TwoModels::lift(onnx_io::Document document) {
   auto model = std::unique_ptr<OneModel>(new OneModel{std::move(document), {}, {}, {}});
   onnx_io::LiftOptions how;
   how.infer = true;
@@ -66,14 +66,44 @@ Result<std::unique_ptr<OneModel>> TwoModels::lift(const std::string& path, const
 }
 
 Result<std::unique_ptr<TwoModels>> TwoModels::open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
-                                                   std::function<bool()> stop) {
+                                                   std::function<bool()> stop, const std::vector<InputShape>& fixed) {
   std::unique_ptr<TwoModels> models(new TwoModels(std::move(stop)));
-  XFLOW_TRY(models->a_, models->lift(a, options));
-  XFLOW_TRY(models->b_, models->lift(b, options));
+  for (const bool is_first : {true, false}) {
+    XFLOW_TRY(onnx_io::Document document, onnx_io::Document::open(is_first ? a : b, options.allow_external));
+    XFLOW_CHECK(onnx_io::fix_inputs(document, fixed));
+    std::unique_ptr<OneModel>& model = is_first ? models->a_ : models->b_;
+    XFLOW_TRY(model, models->lift(std::move(document)));
+  }
   return models;
 }
 
-Result<std::optional<ir::Constant>> TwoModels::default_of(const OneModel& model, std::string_view input) {
+Result<std::unique_ptr<TwoModels>> TwoModels::of_bodies(onnx_io::Document a, onnx_io::Document b, const BodyInputs& inputs,
+                                                        std::function<bool()> stop) {
+  std::unique_ptr<TwoModels> models(new TwoModels(std::move(stop)));
+  models->are_bodies_ = true;
+  XFLOW_TRY(models->a_, models->lift(std::move(a)));
+  XFLOW_TRY(models->b_, models->lift(std::move(b)));
+  auto& of_a = models->a_->lifted.input_names;
+  auto& of_b = models->b_->lifted.input_names;
+  if (of_a.size() != inputs.a.size() || of_b.size() != inputs.b.size())
+    return fail(ErrorCode::unsupported, "a body has inputs that are no values");
+  // Inputs of one class get the name of the first one of A.
+  std::map<std::size_t, std::string_view> names;
+  for (std::size_t k = 0; k < of_a.size(); ++k) of_a[k] = names.try_emplace(inputs.a[k], of_a[k]).first->second;
+  for (std::size_t k = 0; k < of_b.size(); ++k) {
+    const auto known = names.find(inputs.b[k]);
+    if (known == names.end()) {
+      // No value of A has such a name.
+      models->own_names_.push_back(std::make_unique<std::string>(fmt::format("{}\n{}", of_b[k], inputs.b[k])));
+      names.emplace(inputs.b[k], *models->own_names_.back());
+    }
+    of_b[k] = names.at(inputs.b[k]);
+  }
+  return models;
+}
+
+Result<std::optional<ir::Constant>> TwoModels::default_of(const OneModel& model, std::string_view input) const {
+  if (are_bodies_) return std::optional<ir::Constant>();
   const onnx_io::Definition* definition = model.document.find(GraphId{0}, input);
   if (definition == nullptr || !definition->initializer) return std::optional<ir::Constant>();
   XFLOW_TRY(ir::Constant constant, model.document.constant(model.document.main().initializers[*definition->initializer].tensor));
@@ -118,7 +148,8 @@ std::string TwoModels::input_difference(std::string_view name, std::map<ir::Symb
 
 Result<Acceptance> TwoModels::same_interface() const {
   const std::vector<std::string_view> inputs = required(*a_);
-  if (std::string difference = in_order(inputs, required(*b_), "input"); !difference.empty()) return refused(std::move(difference));
+  if (std::string difference = are_bodies_ ? std::string() : in_order(inputs, required(*b_), "input"); !difference.empty())
+    return refused(std::move(difference));
   std::map<ir::SymbolId, ir::Poly> sizes;
   for (const std::string_view name : a_->lifted.input_names)
     if (index_of(b_->lifted, name))
@@ -132,11 +163,15 @@ Result<Acceptance> TwoModels::same_interface() const {
     const auto& names = model.lifted.output_names;
     return std::vector<std::string_view>(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(model.lifted.output_count));
   };
-  if (std::string difference = in_order(outputs(*a_), outputs(*b_), "output"); !difference.empty()) return refused(std::move(difference));
+  if (are_bodies_ && a_->graph.outputs.size() != b_->graph.outputs.size()) return refused("the bodies have other numbers of outputs");
+  if (std::string difference = are_bodies_ ? std::string() : in_order(outputs(*a_), outputs(*b_), "output"); !difference.empty())
+    return refused(std::move(difference));
   for (std::size_t k = 0; k < a_->graph.outputs.size(); ++k) {
     const ir::TensorType& a = arena_.type(a_->graph.outputs[k]);
     const ir::TensorType& b = arena_.type(b_->graph.outputs[k]);
-    if (a.data_type != b.data_type || (a.ranked && b.ranked && a.rank() != b.rank()))
+    // The type of a body's output need not be declared.
+    const bool is_known = !are_bodies_ || (a.data_type != ir::DataType::undefined && b.data_type != ir::DataType::undefined);
+    if ((is_known && a.data_type != b.data_type) || (a.ranked && b.ranked && a.rank() != b.rank()))
       return refused(fmt::format("output '{}' is {} in A and {} in B", a_->lifted.output_names[k], ir::to_string(arena_.symbols(), a),
                                  ir::to_string(arena_.symbols(), b)));
   }
@@ -144,15 +179,20 @@ Result<Acceptance> TwoModels::same_interface() const {
 }
 
 Result<void> TwoModels::join() {
-  Joining of_a(arena_, 0);
-  Joining of_b(arena_, first_of_b());
-  bool has_defaults = false;
+  JoiningRebuild of_a(arena_, 0);
+  JoiningRebuild of_b(arena_, first_of_b());
+  bool has_defaults = false;  // or inputs that are the same value
   const auto keep_default = [&](const OneModel& model, std::size_t k, Rebuild& rebuild) -> Result<void> {
     XFLOW_TRY(std::optional<ir::Constant> constant, default_of(model, model.lifted.input_names[k]));
     if (constant) rebuild.equate(model.lifted.inputs[k], arena_.constant(*std::move(constant)));
     return {};
   };
   for (std::size_t k = 0; k < a_->lifted.inputs.size(); ++k) {
+    const std::size_t first = *index_of(a_->lifted, a_->lifted.input_names[k]);
+    if (first != k) {
+      of_a.equate(a_->lifted.inputs[k], a_->lifted.inputs[first]);
+      has_defaults = true;
+    }
     if (index_of(b_->lifted, a_->lifted.input_names[k])) continue;
     XFLOW_CHECK(keep_default(*a_, k, of_a));
     has_defaults = true;
@@ -174,7 +214,7 @@ Result<void> TwoModels::join() {
   return {};
 }
 
-Result<ModelRun> TwoModels::run(const VerifyModelsOptions& options) {
+Result<std::vector<api::NamedInput>> TwoModels::inputs_of_a() const {
   std::vector<api::NamedInput> inputs;
   for (std::size_t k = 0; k < a_->lifted.inputs.size(); ++k) {
     api::NamedInput input{a_->lifted.input_names[k], a_->lifted.inputs[k]};
@@ -182,6 +222,30 @@ Result<ModelRun> TwoModels::run(const VerifyModelsOptions& options) {
     if (constant) input.default_dims = constant->dims;
     inputs.push_back(std::move(input));
   }
+  return inputs;
+}
+
+Result<std::vector<InputShape>> TwoModels::sizes(const VerifyModelsOptions& options, const api::OpenSizes& open) {
+  XFLOW_TRY(const std::vector<api::NamedInput> inputs, inputs_of_a());
+  XFLOW_TRY(api::Sizes sizes, api::choose_sizes(arena_, inputs, options.shapes, open));
+  XFLOW_CHECK(api::adjust_sizes(arena_, a_->graph, sizes.given, sizes.values));
+  std::vector<InputShape> result;
+  for (const api::NamedInput& input : inputs) {
+    InputShape shape{std::string(input.name), {}};
+    bool is_open = false;
+    for (const ir::Poly& size : arena_.type(input.value).shape) {
+      const auto dim = arena_.symbols().evaluate(size, sizes.valuation());
+      if (!dim) return fail(ErrorCode::unsupported, "a size is not known", shape.input);
+      is_open = is_open || !size.is_constant();
+      shape.dims.push_back(*dim);
+    }
+    if (is_open) result.push_back(std::move(shape));
+  }
+  return result;
+}
+
+Result<ModelRun> TwoModels::run(const VerifyModelsOptions& options) {
+  XFLOW_TRY(const std::vector<api::NamedInput> inputs, inputs_of_a());
   if (!opaque_sizes_) opaque_sizes_.emplace(a_->document, a_->lifted, arena_, api::OpaqueSizes::Run(), stop_);
   api::InnerSizes inner;
   inner.infer = [this](const api::SizeMap& sizes) { return opaque_sizes_->at(sizes); };

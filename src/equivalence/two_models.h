@@ -2,8 +2,11 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/optimize.h>
 #include <xflow/verify_models.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -38,11 +41,23 @@ struct ModelRun {
   eval::Options options;
 };
 
+// Which inputs of two bodies are the same value: the class of each input.
+struct BodyInputs {
+  std::vector<std::size_t> a;
+  std::vector<std::size_t> b;
+};
+
 class TwoModels {
  public:
-  // Opens and lifts both models. Errors: those of Document::open; limit if `stop` returns true.
+  // Opens and lifts both models, with these sizes in place of open ones of inputs. Errors: those of
+  // Document::open and onnx_io::fix_inputs; limit if `stop` returns true.
   static Result<std::unique_ptr<TwoModels>> open(const std::string& a, const std::string& b, const VerifyModelsOptions& options,
-                                                 std::function<bool()> stop);
+                                                 std::function<bool()> stop, const std::vector<InputShape>& fixed = {});
+
+  // Two bodies. Their outputs correspond by position. An input of B without an equal one of A may be
+  // anything. Errors: limit if `stop` returns true.
+  static Result<std::unique_ptr<TwoModels>> of_bodies(onnx_io::Document a, onnx_io::Document b, const BodyInputs& inputs,
+                                                      std::function<bool()> stop);
 
   // Whether the models have the same inputs and outputs, and B accepts all sizes that A accepts; refused
   // with the first difference. Errors: those of reading defaults.
@@ -52,6 +67,9 @@ class TwoModels {
   Result<void> join();
   // Seeded inputs of A. Errors: those of sizes and values.
   Result<ModelRun> run(const VerifyModelsOptions& options);
+  // Sizes of A's inputs that A accepts; without inputs that have no open size. Errors: those of choose_sizes
+  // and adjust_sizes.
+  Result<std::vector<InputShape>> sizes(const VerifyModelsOptions& options, const api::OpenSizes& open);
 
   ir::Arena& arena() { return arena_; }
   OneModel& a() { return *a_; }
@@ -61,14 +79,17 @@ class TwoModels {
 
  private:
   explicit TwoModels(std::function<bool()> stop) : stop_(std::move(stop)) {}
-  Result<std::unique_ptr<OneModel>> lift(const std::string& path, const VerifyModelsOptions& options);
+  Result<std::unique_ptr<OneModel>> lift(onnx_io::Document document);
+  Result<std::vector<api::NamedInput>> inputs_of_a() const;
   // The default of an input; nothing if it has none.
-  static Result<std::optional<ir::Constant>> default_of(const OneModel& model, std::string_view input);
+  Result<std::optional<ir::Constant>> default_of(const OneModel& model, std::string_view input) const;
   static std::vector<std::string_view> required(const OneModel& model);
   std::string input_difference(std::string_view name, std::map<ir::SymbolId, ir::Poly>& sizes) const;
   Result<bool> same_default(std::string_view input) const;
 
   std::function<bool()> stop_;
+  bool are_bodies_ = false;
+  std::vector<std::unique_ptr<std::string>> own_names_;  // of inputs of a body of B that A lacks
   ir::Arena arena_;
   std::unique_ptr<OneModel> a_;
   std::unique_ptr<OneModel> b_;

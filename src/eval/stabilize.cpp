@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "src/eval/analysis.h"
+
 namespace xflow::eval {
 
 namespace {
@@ -9,8 +11,6 @@ namespace {
 using ops::Expr;
 using ops::ExprKind;
 using ops::Function;
-
-bool is_call(const Expr& expr, Function function) { return expr->kind == ExprKind::apply && expr->function == function; }
 
 Expr rebuilt(const Expr& expr, std::vector<Expr> arguments) {
   ops::ExprNode node = *expr;

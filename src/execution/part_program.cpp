@@ -7,6 +7,9 @@
 
 #include "src/cost/cost_model.h"
 #include "src/devices/cpu/footprint.h"
+#include "src/devices/cpu/program.h"
+#include "src/execution/cpu_part.h"
+#include "src/execution/runner_part.h"
 #include "src/onnx/document/fixed_inputs.h"
 #include "src/search/run_limits.h"
 #include "src/support/printable.h"
@@ -26,10 +29,15 @@ Result<std::unique_ptr<PartProgram>> PartProgram::open(const std::string& path, 
   return part;
 }
 
-Result<void> PartProgram::fix(std::span<const InputShape> inputs) {
+Result<void> PartProgram::fix(std::span<const InputShape> inputs, bool is_for_runner) {
   XFLOW_CHECK(onnx_io::fix_inputs(*document_, inputs));
   XFLOW_TRY(lifted_, onnx_io::lift(*document_, arena_, {.infer = true}));
   graph_.outputs.assign(lifted_.graph.outputs.begin(), lifted_.graph.outputs.begin() + static_cast<std::ptrdiff_t>(lifted_.output_count));
+  if (!is_for_runner) XFLOW_CHECK(check_operators());
+  return check_sizes();
+}
+
+Result<void> PartProgram::check_operators() const {
   for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
     const ir::Node& node = arena_.node(id);
     if (node.kind != ir::NodeKind::opaque) continue;
@@ -42,7 +50,7 @@ Result<void> PartProgram::fix(std::span<const InputShape> inputs) {
                             reason == lifted_.opaque.end() ? "" : ": " + onnx_io::printable(reason->reason)),
                 path_);
   }
-  return check_sizes();
+  return {};
 }
 
 Result<void> PartProgram::check_sizes() {
@@ -81,28 +89,32 @@ Result<void> PartProgram::build(cost::cpu::CpuDevice& device, cost::Database& da
   if (!plan.refusals.empty()) return fail(ErrorCode::unsupported, "cannot run: " + plan.refusals[0], path_);
   cost::cpu::ProgramOptions options;
   options.most_bytes = static_cast<double>(api::machine_bytes());
-  XFLOW_TRY(program_, cost::cpu::Program::build(device, arena_, std::move(plan), sizes, options));
+  XFLOW_TRY(auto program, cost::cpu::Program::build(device, arena_, std::move(plan), sizes, options));
+  engine_ = cpu_part(std::move(program), lifted_, path_);
   for (const onnx_io::ValueInfo& input : document_->main().inputs) {
     const onnx_io::Definition* definition = document_->find(document_->main().id, input.name);
     if (definition == nullptr || !definition->initializer) continue;
     XFLOW_TRY(ir::Constant value, document_->constant(document_->main().initializers[*definition->initializer].tensor));
-    XFLOW_CHECK(write(input.name, eval::Tensor::of(std::move(value))));
+    XFLOW_CHECK(engine_->write(input.name, eval::Tensor::of(std::move(value))));
   }
   return {};
 }
 
-Result<void> PartProgram::write(std::string_view input, const eval::Tensor& tensor) {
-  const auto found = std::ranges::find(lifted_.input_names, input);
-  if (found == lifted_.input_names.end()) return {};  // a constant of an old model
-  const auto written = program_->write(lifted_.inputs[static_cast<std::size_t>(found - lifted_.input_names.begin())], tensor);
-  if (written) return {};
-  return fail(ErrorCode::unreadable, fmt::format("input '{}': {}", onnx_io::printable(input), written.error().message), path_);
-}
-
-std::vector<std::span<std::byte>> PartProgram::input_memory(std::string_view input) {
-  const auto found = std::ranges::find(lifted_.input_names, input);
-  if (found == lifted_.input_names.end()) return {};
-  return program_->input_memory(lifted_.inputs[static_cast<std::size_t>(found - lifted_.input_names.begin())]);
+Result<void> PartProgram::load(cost::runner::Runner& runner, std::uint32_t number) {
+  RunnerPartTypes types;
+  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
+    const ir::TensorType& type = arena_.type(lifted_.inputs[k]);
+    const auto dims = type.ranked ? ir::constant_shape(type.shape) : std::nullopt;
+    if (!dims || ir::bits(type.data_type) < 8)
+      return fail(ErrorCode::unsupported,
+                  fmt::format("input '{}' has the type {}, whose size is not known", onnx_io::printable(lifted_.input_names[k]),
+                              ir::to_string(arena_.symbols(), type)),
+                  path_);
+    types.inputs.emplace_back(lifted_.input_names[k], ops::TensorSpec{type.data_type, *dims, false});
+  }
+  for (std::size_t k = 0; k < types_.size(); ++k) types.outputs.emplace_back(lifted_.output_names[k], types_[k]);
+  XFLOW_TRY(engine_, runner_part(runner, number, path_, std::move(types)));
+  return {};
 }
 
 }  // namespace xflow::execution

@@ -1,4 +1,4 @@
-// One part of a model, ready to run on this CPU.
+// One part of a model, ready to run on this CPU or in a runner.
 #pragma once
 
 #include <xflow/error.h>
@@ -13,7 +13,9 @@
 #include <vector>
 
 #include "src/cost/database.h"
-#include "src/devices/cpu/program.h"
+#include "src/devices/cpu/cpu_device.h"
+#include "src/devices/runner/runner.h"
+#include "src/execution/part_engine.h"
 #include "src/ir/graph.h"
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
@@ -29,9 +31,9 @@ class PartProgram {
   const onnx_io::Document& document() const { return *document_; }
 
   // Fixes the sizes of inputs and lifts the part. Afterwards types() are known. Errors: invalid_argument for
-  // sizes that the part does not have; unsupported for nodes that are not operators of xflow and for results
-  // of unknown size.
-  Result<void> fix(std::span<const InputShape> inputs);
+  // sizes that the part does not have; unsupported for results of unknown size and, unless a runner runs the
+  // part, for nodes that are not operators of xflow.
+  Result<void> fix(std::span<const InputShape> inputs, bool is_for_runner);
   // The types of the outputs.
   const std::vector<ops::TensorSpec>& types() const { return types_; }
   // Bytes that a run accesses, which decide how kernels are timed.
@@ -44,14 +46,16 @@ class PartProgram {
   // Times kernels and builds the program. Inputs with a default have it. Errors: unsupported for nodes that
   // the device cannot run; those of building.
   Result<void> build(cost::cpu::CpuDevice& device, cost::Database& database);
-  // Sets an input. Errors: unreadable for a tensor of another type.
-  Result<void> write(std::string_view input, const eval::Tensor& tensor);
+  // Loads the part as model `number` of a runner, which must outlive this. Inputs with a default have it.
+  // Errors: those of runner_part; unsupported for inputs of unknown size.
+  Result<void> load(cost::runner::Runner& runner, std::uint32_t number);
 
-  cost::cpu::Program& program() { return *program_; }
-  std::vector<std::span<std::byte>> input_memory(std::string_view input);
+  // Of a part that was built or loaded.
+  PartEngine& engine() const { return *engine_; }
 
  private:
   PartProgram() = default;
+  Result<void> check_operators() const;
   Result<void> check_sizes();
 
   std::string path_;
@@ -60,7 +64,7 @@ class PartProgram {
   onnx_io::LiftedModel lifted_;
   ir::Graph graph_;
   std::vector<ops::TensorSpec> types_;
-  std::optional<cost::cpu::Program> program_;
+  std::unique_ptr<PartEngine> engine_;
 };
 
 // The sizes of a graph all of whose sizes are numbers.

@@ -15,9 +15,11 @@
 #include "src/execution/guarded_run.h"
 #include "src/execution/model_inputs.h"
 #include "src/execution/part_program.h"
+#include "src/execution/runner_part.h"
 #include "src/execution/simulated_step.h"
 #include "src/execution/step_runner.h"
 #include "src/parallel/part_manifest.h"
+#include "src/runtime/plan.h"
 #include "src/support/file.h"
 #include "src/support/printable.h"
 
@@ -115,9 +117,10 @@ class PartsRun {
     XFLOW_CHECK(agree(build()));
     StepRunner steps(manifest_, programs_, messages_);
     XFLOW_CHECK(agree(steps.bind()));
+    if (runner_ != nullptr) XFLOW_CHECK(time_parts(steps));
     std::vector<StepTimes> times;
     for (int k = 0; k < options_.warm_ups + options_.repeats; ++k) {
-      StepTimes own = steps.run();
+      XFLOW_TRY(StepTimes own, step_of(steps));
       if (k >= options_.warm_ups) times.push_back(std::move(own));
     }
     tell(RunPhase::preparing);
@@ -131,6 +134,23 @@ class PartsRun {
   bool is_own(std::size_t part) const { return messages_ == nullptr || manifest_.parts[part].device == process(); }
   void tell(RunPhase phase) {
     if (messages_ != nullptr) messages_->tell(phase, kNoPart, Seconds(0));
+  }
+
+  // One step. The other processes wait for this one, so that an error of it ends all.
+  Result<StepTimes> step_of(StepRunner& steps) {
+    auto times = steps.run();
+    if (!times && messages_ != nullptr) messages_->abort(times.error());
+    return times;
+  }
+
+  // Runners know their times after a step.
+  Result<void> time_parts(StepRunner& steps) {
+    XFLOW_CHECK(step_of(steps));
+    tell(RunPhase::preparing);
+    Result<void> timed;
+    for (std::size_t k = 0; k < programs_.size() && timed; ++k)
+      if (is_own(k)) timed = programs_[k]->engine().time();
+    return agree(timed);
   }
 
   // The error of the first process that has one, in all of them.
@@ -196,7 +216,7 @@ class PartsRun {
         shapes.push_back({tensor.name, given->second.dims});
       }
     }
-    const auto fixed = programs_[k]->fix(shapes);
+    const auto fixed = programs_[k]->fix(shapes, !options_.runner.empty());
     if (fixed) {
       if (programs_[k]->types().size() == manifest_.parts[k].outputs.size()) return {};
       return fail(ErrorCode::unreadable, "the outputs are not those of the manifest", manifest_.parts[k].file);
@@ -209,6 +229,24 @@ class PartsRun {
   }
 
   Result<void> build() {
+    XFLOW_CHECK(options_.runner.empty() ? build_programs() : load_parts());
+    for (std::size_t k = 0; k < programs_.size(); ++k) {
+      if (!is_own(k)) continue;
+      for (const PartTensor& tensor : manifest_.parts[k].inputs) {
+        const auto given = inputs_.tensors.find(tensor.name);
+        if (tensor.part || given == inputs_.tensors.end()) continue;
+        if (runner_ != nullptr && tensor.has_default)
+          return fail(ErrorCode::unsupported,
+                      fmt::format("input '{}' has a default, which a runner may keep; give no values for it, or run without a runner",
+                                  onnx_io::printable(tensor.name)),
+                      manifest_.parts[k].file);
+        XFLOW_CHECK(programs_[k]->engine().write(tensor.name, given->second));
+      }
+    }
+    return {};
+  }
+
+  Result<void> build_programs() {
     OptimizeOptions device;
     device.warning = options_.warning;
     device.device.name = "cpu";
@@ -220,15 +258,19 @@ class PartsRun {
     }));
     costs_.database =
         std::make_shared<cost::Database>(cost::Database::open(options_.cost_database, costs_.device().info(), options_.warning));
-    for (std::size_t k = 0; k < programs_.size(); ++k) {
-      if (!is_own(k)) continue;
-      XFLOW_CHECK(programs_[k]->build(*costs_.cpu, *costs_.database));
-      for (const PartTensor& tensor : manifest_.parts[k].inputs) {
-        const auto given = inputs_.tensors.find(tensor.name);
-        if (!tensor.part && given != inputs_.tensors.end()) XFLOW_CHECK(programs_[k]->write(tensor.name, given->second));
-      }
-    }
+    for (std::size_t k = 0; k < programs_.size(); ++k)
+      if (is_own(k)) XFLOW_CHECK(programs_[k]->build(*costs_.cpu, *costs_.database));
     costs_.database->flush();
+    return {};
+  }
+
+  Result<void> load_parts() {
+    auto runner = cost::runner::Runner::start({options_.runner, 1, kFirstPatience});
+    if (!runner) return fail(runner.error().code, "the runner: " + onnx_io::printable(runner.error().message), runner.error().where);
+    runner_ = *std::move(runner);
+    result_.runner = fmt::format("{}, {}", runner_->info().library, runner_->info().model);
+    for (std::size_t k = 0; k < programs_.size(); ++k)
+      if (is_own(k)) XFLOW_CHECK(programs_[k]->load(*runner_, static_cast<std::uint32_t>(k)));
     return {};
   }
 
@@ -237,9 +279,12 @@ class PartsRun {
     const std::size_t parts = manifest_.parts.size();
     // Of each part: kernels, predicted seconds.
     for (std::size_t k = 0; k < parts; ++k) {
-      const auto* plan = is_own(k) ? &programs_[k]->program().plan() : nullptr;
-      kernels_.push_back(plan == nullptr ? -1 : static_cast<double>(plan->launches.size()));
-      predicted_.push_back(plan == nullptr ? -1 : Seconds(plan->predicted).count());
+      kernels_.push_back(is_own(k) ? 0 : -1);
+      predicted_.push_back(is_own(k) ? 0 : -1);
+      if (!is_own(k)) continue;
+      const PartEngine& engine = programs_[k]->engine();
+      kernels_.back() = static_cast<double>(engine.launches());
+      for (std::size_t launch = 0; launch < engine.launches(); ++launch) predicted_.back() += engine.predicted(launch).count();
     }
     for (std::size_t k = 0; k < steps.sent().size(); ++k)
       bytes_.push_back(steps.bytes_of(k) == 0 ? -1 : static_cast<double>(steps.bytes_of(k)));
@@ -277,7 +322,7 @@ class PartsRun {
       std::span<const std::byte> memory;
       if (is_own_part) {
         PartProgram& program = *programs_[*tensor.part];
-        XFLOW_TRY(memory, program.program().output_memory(program.position_of_output(tensor.name)));
+        XFLOW_TRY(memory, program.engine().output_memory(program.position_of_output(tensor.name)));
       }
       if (process() != 0) {
         if (is_own_part) transfers.push_back(messages_->send(0, tag, memory.data(), memory.size()));
@@ -383,7 +428,8 @@ class PartsRun {
   const RunOptions& options_;
   RunMessages* messages_;
   PartManifest manifest_;
-  api::DeviceCosts costs_;  // before the programs, whose kernels are of its device
+  api::DeviceCosts costs_;                        // before the programs, whose kernels are of its device
+  std::unique_ptr<cost::runner::Runner> runner_;  // likewise
   std::vector<std::unique_ptr<PartProgram>> programs_;
   api::InputSet inputs_;
   std::vector<std::vector<TensorSpec>> types_;  // by part, of its outputs

@@ -6,6 +6,8 @@
 #include <thread>
 #include <tuple>
 
+#include "src/runtime/plan.h"
+
 namespace xflow::execution {
 namespace {
 
@@ -13,18 +15,6 @@ namespace {
 constexpr double kMostSlowdown = 10;
 // Polls before a process that waits gives its core to others.
 constexpr int kPolls = 2000;
-
-// The number of the first launch before which an output has its value.
-std::size_t complete_before(const cost::Plan& plan, std::size_t output) {
-  const auto& buffer = plan.outputs[output].buffer;
-  if (!buffer) return 0;
-  for (std::size_t launch = plan.launches.size(); launch > 0; --launch) {
-    for (const cost::BufferId result : plan.launches[launch - 1].results) {
-      if (plan.memory_of(result) == plan.memory_of(*buffer)) return launch;
-    }
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -54,8 +44,8 @@ Result<void> StepRunner::bind() {
     if (!is_own(sent_[k].source)) continue;
     PartProgram& source = *programs_[sent_[k].source];
     const std::size_t output = source.position_of_output(sent_[k].name);
-    XFLOW_TRY(sends_[k], source.program().output_memory(output));
-    complete_[k] = complete_before(source.program().plan(), output);
+    XFLOW_TRY(sends_[k], source.engine().output_memory(output));
+    complete_[k] = source.engine().complete_before(output);
     sizes_[k] = sends_[k].size();
   }
   for (std::size_t k = 0; k < sent_.size(); ++k) by_source_.push_back(k);
@@ -70,7 +60,7 @@ Result<void> StepRunner::bind() {
       if (tensor.part) XFLOW_CHECK(bind_input(part, tensor));
     }
     for (std::size_t k = 0; k < manifest_.parts[part].outputs.size(); ++k) {
-      const auto memory = programs_[part]->program().output_memory(k);
+      const auto memory = programs_[part]->engine().output_memory(k);
       if (!memory) return fail(memory.error());
     }
   }
@@ -79,10 +69,10 @@ Result<void> StepRunner::bind() {
 
 Result<void> StepRunner::bind_input(std::size_t part, const PartTensor& tensor) {
   PartInput input;
-  input.targets = programs_[part]->input_memory(tensor.name);
+  input.targets = programs_[part]->engine().input_memory(tensor.name);
   if (is_own(*tensor.part)) {
     PartProgram& source = *programs_[*tensor.part];
-    XFLOW_TRY(input.source, source.program().output_memory(source.position_of_output(tensor.name)));
+    XFLOW_TRY(input.source, source.engine().output_memory(source.position_of_output(tensor.name)));
   } else {
     const auto is_this = [&](const SentTensor& sent) {
       return sent.source == *tensor.part && sent.name == tensor.name && sent.to == manifest_.parts[part].device;
@@ -123,7 +113,7 @@ void StepRunner::receive_all() {
   }
 }
 
-void StepRunner::run_part(std::size_t part, StepTimes& times) {
+Result<void> StepRunner::run_part(std::size_t part, StepTimes& times) {
   for (const PartInput& input : inputs_[part]) {
     if (input.sent && times.arrived[*input.sent] < 0) {
       wait(arriving_[*input.sent], part);
@@ -136,17 +126,18 @@ void StepRunner::run_part(std::size_t part, StepTimes& times) {
       if (target.data() != input.source.data() && !target.empty()) std::memcpy(target.data(), input.source.data(), target.size());
     }
   }
-  cost::cpu::Program& program = programs_[part]->program();
+  PartEngine& engine = programs_[part]->engine();
   if (messages_ == nullptr) {
-    program.run();
+    XFLOW_CHECK(engine.run(nullptr));
   } else {
-    program.run([&](std::size_t launch) {
+    XFLOW_CHECK(engine.run([&](std::size_t launch) {
       send(part, launch, times);
-      messages_->tell(RunPhase::computing, part, kMostSlowdown * program.plan().launches[launch].predicted);
-    });
+      messages_->tell(RunPhase::computing, part, kMostSlowdown * engine.predicted(launch));
+    }));
   }
   times.part_ends[part] = now();
-  if (messages_ != nullptr) send(part, program.plan().launches.size(), times);
+  if (messages_ != nullptr) send(part, engine.launches(), times);
+  return {};
 }
 
 void StepRunner::send(std::size_t part, std::size_t launch, StepTimes& times) {
@@ -159,7 +150,7 @@ void StepRunner::send(std::size_t part, std::size_t launch, StepTimes& times) {
   }
 }
 
-StepTimes StepRunner::run() {
+Result<StepTimes> StepRunner::run() {
   const std::size_t parts = manifest_.parts.size();
   StepTimes times{std::vector<double>(parts, -1), std::vector<double>(parts, -1), std::vector<double>(sent_.size(), -1),
                   std::vector<double>(sent_.size(), -1)};
@@ -171,7 +162,7 @@ StepTimes StepRunner::run() {
   begin_ = std::chrono::steady_clock::now();
   for (std::size_t part = 0; part < parts; ++part) {
     if (!is_own(part)) continue;
-    run_part(part, times);
+    XFLOW_CHECK(run_part(part, times));
   }
   for (const std::size_t transfer : leaving_) wait(transfer, kNoPart);
   leaving_.clear();

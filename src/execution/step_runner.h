@@ -46,8 +46,8 @@ class StepRunner {
 
   // Finds the memory of all tensors. Errors: those of Program::output_memory.
   Result<void> bind();
-  // Runs one step. All processes run it.
-  StepTimes run();
+  // Runs one step. All processes run it. Errors: those of PartEngine::run, of this process alone.
+  Result<StepTimes> run();
 
   std::span<const SentTensor> sent() const { return sent_; }
   // Bytes of a sent tensor of this process; 0 for those of others.
@@ -70,7 +70,7 @@ class StepRunner {
   double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
   Result<void> bind_input(std::size_t part, const PartTensor& tensor);
   void receive_all();
-  void run_part(std::size_t part, StepTimes& times);
+  Result<void> run_part(std::size_t part, StepTimes& times);
   // Sends what the launches of a part before this one have computed and was not sent.
   void send(std::size_t part, std::size_t launch, StepTimes& times);
 

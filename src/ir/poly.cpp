@@ -12,7 +12,7 @@ namespace {
 constexpr std::size_t kMostProducts = 4096;  // products of two terms
 constexpr std::uint32_t kMostDegree = 1U << 16U;
 
-std::size_t mix(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ULL + (seed >> 29); }
+std::size_t mix_seed(std::size_t seed, std::size_t value) { return (seed ^ value) * 0x9E3779B97F4A7C15ULL + (seed >> 29); }
 
 Monomial multiply(const Monomial& a, const Monomial& b) {
   Monomial result;
@@ -232,10 +232,10 @@ bool operator<(const Poly& a, const Poly& b) {
 }
 
 std::size_t Poly::hash() const {
-  std::size_t h = mix(poisoned_ ? 1 : 0, static_cast<std::size_t>(constant_));
+  std::size_t h = mix_seed(poisoned_ ? 1 : 0, static_cast<std::size_t>(constant_));
   for (const PolyTerm& t : terms_) {
-    for (const Power& p : t.monomial) h = mix(mix(h, static_cast<std::size_t>(p.symbol)), p.power);
-    h = mix(h, static_cast<std::size_t>(t.coefficient));
+    for (const Power& p : t.monomial) h = mix_seed(mix_seed(h, static_cast<std::size_t>(p.symbol)), p.power);
+    h = mix_seed(h, static_cast<std::size_t>(t.coefficient));
   }
   return h;
 }

@@ -15,7 +15,7 @@ std::uint64_t scramble(std::uint64_t h) {
   h *= 0xC4CEB9FE1A85EC53ULL;
   return h ^ (h >> 33U);
 }
-std::uint64_t mix(std::uint64_t seed, std::uint64_t value) { return scramble(seed * 0x9E3779B97F4A7C15ULL + value); }
+std::uint64_t scramble_both(std::uint64_t seed, std::uint64_t value) { return scramble(seed * 0x9E3779B97F4A7C15ULL + value); }
 
 }  // namespace
 
@@ -98,18 +98,20 @@ void WorkGraph::add_slots() {
     Slot& added = slots_.emplace_back();
     added.uses.assign(made.outputs.size(), 0);
     added.running_uses.assign(made.outputs.size(), 0);
-    std::uint64_t h = made.kind == NodeKind::operation ? made.local : made.kind == NodeKind::opaque ? mix(5, made.serial) : made.hash;
-    for (const ValueId v : made.operands) h = mix(h, name(v));
-    for (std::size_t output = 0; output < made.outputs.size(); ++output) added.names.push_back(mix(h, output));
+    std::uint64_t h = made.kind == NodeKind::operation ? made.local
+                      : made.kind == NodeKind::opaque  ? scramble_both(5, made.serial)
+                                                       : made.hash;
+    for (const ValueId v : made.operands) h = scramble_both(h, name(v));
+    for (std::size_t output = 0; output < made.outputs.size(); ++output) added.names.push_back(scramble_both(h, output));
   }
   fresh_.resize(slots_.size(), false);
 }
 
 std::uint64_t WorkGraph::content_of(NodeId id) const {
   const Node& n = arena_.node(id);
-  std::uint64_t h = mix(static_cast<std::uint64_t>(n.kind), n.kind == NodeKind::operation ? n.local : n.serial);
-  for (const ValueId v : n.operands) h = mix(h, name(v));
-  for (const std::uint64_t own : slot(id).names) h = mix(h, own);
+  std::uint64_t h = scramble_both(static_cast<std::uint64_t>(n.kind), n.kind == NodeKind::operation ? n.local : n.serial);
+  for (const ValueId v : n.operands) h = scramble_both(h, name(v));
+  for (const std::uint64_t own : slot(id).names) h = scramble_both(h, own);
   return h;
 }
 

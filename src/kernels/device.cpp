@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace xflow::cost {
 namespace {
@@ -43,6 +44,20 @@ bool same_bytes(const ops::TensorSpec& tensor, Layout from, Layout to) {
   if (one_place) return true;
   if (block == 1) return channels == 1;
   return channels == block && (from == Layout::channels_last || to == Layout::channels_last);
+}
+
+Nanoseconds independent_deviation(std::span<const WeightedPrice> prices) {
+  double variance = 0;
+  for (const WeightedPrice& price : prices) {
+    const double error = price.count * price.cost.median.count() * std::max(kPriceNoise, price.cost.interference);
+    variance += error * error;
+  }
+  return Nanoseconds{std::sqrt(variance)};
+}
+
+double sureness_of(Nanoseconds gain, Nanoseconds deviation) {
+  if (deviation <= Nanoseconds(0)) return gain > Nanoseconds(0) ? 1 : 0;
+  return std::erfc(-gain / deviation / std::sqrt(2.0)) / 2;
 }
 
 ops::KernelSpec reorder_spec(const ops::TensorSpec& tensor, Layout from, Layout to) {

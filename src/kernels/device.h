@@ -10,6 +10,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,6 +63,24 @@ struct KernelCost {
 // Interference above which a cost is provisional: it is used until a better one is known, and timed again.
 constexpr double kProvisional = 0.1;
 inline bool is_provisional(const KernelCost& cost) { return cost.interference > kProvisional; }
+
+// The relative error of a measured price that stands for nothing else: two runs of a device differ by it.
+constexpr double kPriceNoise = 0.01;
+
+// A price in a sum: that of `count` launches of a kernel, less than 0 where they are subtracted.
+struct WeightedPrice {
+  ops::KernelSpec spec;
+  Layout layout = Layout::plain;
+  KernelCost cost;
+  double count = 0;
+};
+
+// The standard deviation of a sum whose prices have independent errors: kPriceNoise, or the interference
+// under which they were timed.
+Nanoseconds independent_deviation(std::span<const WeightedPrice> prices);
+// The probability that a gain is positive which is predicted with this standard deviation, as if its error
+// were normal.
+double sureness_of(Nanoseconds gain, Nanoseconds deviation);
 
 // Identifies a device. Together with the kernel's text and layout it is the key of a cost in the database.
 struct DeviceInfo {
@@ -144,6 +163,13 @@ class Device {
     std::uint64_t modelled = 0;
   };
   virtual std::optional<Lookups> lookups() const { return std::nullopt; }
+
+  // Whether a model, and no measurement, says what `spec` takes.
+  virtual bool is_modelled(const ops::KernelSpec& /*spec*/, Layout /*layout*/) const { return false; }
+  // The standard deviation of the error of the sum of count * price, in which each kernel and layout occurs
+  // once. Models are wrong about similar kernels alike, so that the error of a difference may be smaller
+  // than that of either price.
+  virtual Nanoseconds deviation(std::span<const WeightedPrice> prices) const { return independent_deviation(prices); }
 
   // A device with the same prices for another thread, which shares nothing that changes with this one and
   // does not count in its lookups(). Null: the device has no other, since it measures.

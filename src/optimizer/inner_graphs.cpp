@@ -13,7 +13,6 @@ namespace {
 
 using onnx_io::Document;
 using onnx_io::Function;
-using onnx_io::Graph;
 using onnx_io::GraphId;
 using onnx_io::GraphKind;
 using onnx_io::KnownValue;
@@ -40,7 +39,7 @@ struct Calls {
 
 std::map<GraphId, Calls> calls_of(const Document& document) {
   std::map<GraphId, Calls> calls;
-  for (const Graph& graph : document.graphs()) {
+  for (const onnx_io::Graph& graph : document.graphs()) {
     for (const Node& node : document.nodes(graph.id)) {
       const Function* function = called_function(document, node);
       if (function == nullptr) continue;
@@ -92,7 +91,7 @@ std::vector<GraphId> inner_graphs(const Document& document) {
   }
   std::vector<GraphId> graphs;
   for (const GraphId first : outer) {
-    for (const Graph& graph : document.graphs())
+    for (const onnx_io::Graph& graph : document.graphs())
       if (graph.id == first || (graph.kind == GraphKind::body && graph.owner && outermost(document, graph.id) == first))
         graphs.push_back(graph.id);
   }
@@ -100,7 +99,7 @@ std::vector<GraphId> inner_graphs(const Document& document) {
 }
 
 std::string describe_graph(const Document& document, GraphId id) {
-  const Graph& graph = document.graph(id);
+  const onnx_io::Graph& graph = document.graph(id);
   if (graph.owner) return fmt::format("{} of {}", graph.attribute, onnx_io::describe(document, *graph.owner));
   const auto& functions = document.model().functions;
   const auto function = std::ranges::find(functions, id, &Function::body);
@@ -110,7 +109,7 @@ std::string describe_graph(const Document& document, GraphId id) {
 }
 
 bool InnerValues::all_calls_are_known(GraphId function) const {
-  return std::ranges::all_of(document_.graphs(), [&](const Graph& graph) {
+  return std::ranges::all_of(document_.graphs(), [&](const onnx_io::Graph& graph) {
     if (known_.contains(graph.id)) return true;
     return std::ranges::none_of(document_.nodes(graph.id), [&](const Node& node) {
       const Function* called = called_function(document_, node);
@@ -120,7 +119,7 @@ bool InnerValues::all_calls_are_known(GraphId function) const {
 }
 
 KnownValues InnerValues::around(GraphId id) const {
-  const Graph& graph = document_.graph(id);
+  const onnx_io::Graph& graph = document_.graph(id);
   // A graph that was not lifted may call the function with other types.
   if (!graph.owner && !all_calls_are_known(id)) return {};
   const auto& known = graph.owner ? known_ : inputs_;

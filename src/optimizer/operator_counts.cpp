@@ -6,14 +6,11 @@
 #include <string_view>
 
 #include "src/onnx/document/document.h"
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 
 namespace xflow::api {
 namespace {
-
-// Fields of a NodeProto.
-constexpr std::uint32_t kOpType = 4;
-constexpr std::uint32_t kDomain = 7;
 
 // Of a NodeProto. The last of several fields counts, as in protobuf.
 std::string operator_of(std::string_view message) {
@@ -21,8 +18,8 @@ std::string operator_of(std::string_view message) {
   std::string_view domain;
   onnx_io::WireReader reader(message);
   for (onnx_io::WireField field; reader.next(field);) {
-    if (field.is_bytes(kOpType)) op_type = field.payload;
-    if (field.is_bytes(kDomain)) domain = field.payload;
+    if (field.is_bytes(onnx_io::node_fields::kOpType)) op_type = field.payload;
+    if (field.is_bytes(onnx_io::node_fields::kDomain)) domain = field.payload;
   }
   return operator_name(op_type, domain);
 }

@@ -94,6 +94,18 @@ bool RegionValidation::restarts(search::Outcome& outcome, const std::function<vo
   return false;
 }
 
+void RegionValidation::leave_out(const search::Outcome& outcome, std::span<const std::size_t> steps, bool by_place) {
+  for (const std::size_t k : steps) {
+    const search::Step& step = outcome.steps[k];
+    if (by_place && !step.originals.empty()) {
+      places_[step.rule].insert(step.originals.begin(), step.originals.end());
+    } else {
+      rules_.insert(step.rule);
+    }
+  }
+  begin_next(outcome);
+}
+
 void RegionValidation::begin_next(const search::Outcome& outcome) {
   next_.excluded = [this](std::string_view rule, std::span<const ValueId> originals) { return is_excluded(rule, originals); };
   allow_repetition(outcome);

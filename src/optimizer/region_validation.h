@@ -33,6 +33,12 @@ class RegionValidation {
   // The options of the next search.
   const search::Options& options() const { return next_; }
 
+  // Excludes rewrites of the outcome, and prepares the options() of a search without them. `by_place`: at
+  // their places only; otherwise their rules everywhere.
+  void leave_out(const search::Outcome& outcome, std::span<const std::size_t> steps, bool by_place);
+  // Makes the outcome the original.
+  void keep_original(search::Outcome& outcome, std::string reason);
+
   // Returns true if the search must be repeated with the new options(). If false, either all regions of the
   // outcome agree and are in the report, or the outcome is the original, without steps, and report.reason
   // says why. Calls `checking` before regions are executed.
@@ -44,7 +50,6 @@ class RegionValidation {
   void begin_next(const search::Outcome& outcome);
   void allow_repetition(const search::Outcome& outcome);
   bool is_excluded(std::string_view rule, std::span<const ir::ValueId> originals) const;
-  void keep_original(search::Outcome& outcome, std::string reason);
 
   const Problem& problem_;
   const RunInputs& runs_;

@@ -9,20 +9,16 @@
 #include <utility>
 
 #include "src/onnx/document/document.h"
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 #include "src/optimizer/operator_counts.h"
 
 namespace xflow::api {
 namespace {
 
-constexpr onnx_io::GraphId kMain{0};
+namespace node_fields = onnx_io::node_fields;
 
-// Fields of a NodeProto.
-constexpr std::uint32_t kInput = 1;
-constexpr std::uint32_t kOutput = 2;
-constexpr std::uint32_t kName = 3;
-constexpr std::uint32_t kOpType = 4;
-constexpr std::uint32_t kDomain = 7;
+constexpr onnx_io::GraphId kMain{0};
 
 // Field of a TensorProto.
 constexpr std::uint32_t kDims = 1;
@@ -41,15 +37,15 @@ Side side_of(std::string_view payload) {
   std::string_view domain;
   onnx_io::WireReader reader(payload);
   for (onnx_io::WireField field; reader.next(field);) {
-    if (field.is_bytes(kInput)) {
+    if (field.is_bytes(node_fields::kInput)) {
       side.node.inputs.emplace_back(field.payload);
       continue;
     }
     side.beside_inputs += field.whole;
-    if (field.is_bytes(kOutput)) side.node.outputs.emplace_back(field.payload);
-    if (field.is_bytes(kName)) side.node.name = field.payload;
-    if (field.is_bytes(kOpType)) op_type = field.payload;
-    if (field.is_bytes(kDomain)) domain = field.payload;
+    if (field.is_bytes(node_fields::kOutput)) side.node.outputs.emplace_back(field.payload);
+    if (field.is_bytes(node_fields::kName)) side.node.name = field.payload;
+    if (field.is_bytes(node_fields::kOpType)) op_type = field.payload;
+    if (field.is_bytes(node_fields::kDomain)) domain = field.payload;
   }
   side.node.op = operator_name(op_type, domain);
   return side;

@@ -85,7 +85,12 @@ void add_search(OptimizeReport& report, OptimizeReport round) {
   report.regions.time += round.regions.time;
   add_kernels(report.kernels, round.kernels);
   append(report.regions.withdrawn, std::move(round.regions.withdrawn));
+  append(report.search.unsure, std::move(round.search.unsure));
   if (!round.improved) return;
+  for (PartGain& gain : round.search.gains)
+    for (std::size_t& step : gain.steps) step += report.search.steps.size();
+  append(report.search.gains, std::move(round.search.gains));
+  std::ranges::stable_sort(report.search.gains, std::ranges::greater(), &PartGain::sureness);
   add_trace(report.trace, std::move(round.trace));
   append(report.search.steps, std::move(round.search.steps));
   append(report.regions.checked, std::move(round.regions.checked));

@@ -12,17 +12,13 @@
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
 #include "src/optimizer/finalists.h"
-#include "src/optimizer/kernel_changes.h"
 #include "src/optimizer/one_by_one.h"
 #include "src/optimizer/problem_model.h"
-#include "src/optimizer/region_validation.h"
-#include "src/optimizer/remeasured_search.h"
+#include "src/optimizer/round.h"
 #include "src/optimizer/rounds.h"
 #include "src/optimizer/search_report.h"
 #include "src/optimizer/shipping.h"
-#include "src/optimizer/stop_device.h"
 #include "src/optimizer/thread_tools.h"
-#include "src/search/rule_rewriter.h"
 #include "src/validation/end_to_end.h"
 #include "src/validation/sizes.h"
 
@@ -34,6 +30,8 @@ constexpr double kShareForRemeasuring = 0.25;
 // Cost of an operation on top of its kernels. Of two graphs with equal time the one with fewer operations is
 // better; an identity costs nothing but is superfluous.
 constexpr double kNanosecondsPerOperation = 0.05;
+// How often a search is repeated without rewrites whose gains are not sure.
+constexpr int kMostUnsureSearches = 8;
 
 // The stage that runs after a stage.
 struct Next {
@@ -48,39 +46,6 @@ struct Next {
 constexpr Next following() { return {}; }
 constexpr Next at(Stage stage) { return {Next::Kind::at, stage}; }
 constexpr Next end() { return {Next::Kind::end, {}}; }
-
-// The state of one round, from `load` to `write`.
-struct Round {
-  Round(std::unique_ptr<Model> what, const OptimizeOptions& given) : model(std::move(what)), options(given) {}
-
-  std::unique_ptr<Model> model;
-  OptimizeOptions options;
-  OptimizeReport report;
-  double start = 0;  // seconds
-  std::optional<Problem> problem;
-  std::vector<Simplification> simplifications;
-  Sizes sizes;
-  std::optional<rules::VerifiedRules> loaded;
-  const rules::VerifiedRules* rules = nullptr;
-  DeviceCosts* costs = nullptr;
-  OptimizeProgress progress;
-  std::size_t measured = 0;
-
-  // Set during the search.
-  std::optional<StopDevice> stop;
-  std::optional<cost::CostModel> cost_model;
-  std::optional<search::RuleRewriter> rewriter;
-  std::optional<RegionValidation> validation;
-  std::optional<RemeasuredSearch> searching;
-  search::Outcome outcome;
-  FoundKernels kernels;
-  const TracedSearch* traced = nullptr;  // what is applied instead of a search; null: nothing is replayed
-
-  bool improved = false;
-  bool declares_shapes = false;
-  std::vector<search::Finalist> finalists;
-  std::size_t shipped = 0;
-};
 
 class Optimization {
  public:
@@ -305,10 +270,15 @@ class Optimization {
       r.progress.predicted = {found.before, found.after};
       tell(Phase::checking);
     };
+    if (leaves_out_unsure()) {
+      r.searching.reset();
+      return at(Stage::search);
+    }
     if (r.validation->restarts(r.outcome, checking)) {
       r.searching.reset();
       return at(Stage::search);
     }
+    if (r.outcome.steps.empty() && !r.report.search.unsure.empty()) r.report.reason = no_sure_gain(*r.options.search.confidence);
     XFLOW_CHECK(limits_.check());
     for (Simplification& simplification : r.simplifications) {
       if (limits_.is_over()) break;
@@ -325,9 +295,35 @@ class Optimization {
     return following();
   }
 
+  // Whether gains are not as sure as the options want, so that the search must be repeated without them.
+  // Their rewrites are excluded at their places first, and everywhere if that goes on.
+  bool leaves_out_unsure() {
+    Round& r = *round_;
+    const std::optional<double> confidence = r.options.search.confidence;
+    if (!confidence || r.traced != nullptr || r.outcome.steps.empty()) return false;
+    const auto gains = gains_of(r.outcome.best, r.outcome.correspondence, r.outcome.steps);
+    const std::vector<std::size_t> steps = unsure_steps(gains, r.outcome.steps, *confidence, *r.problem, r.report.search.unsure);
+    if (steps.empty()) return false;
+    if (r.unsure_searches == kMostUnsureSearches || limits_.ends_search()) {
+      r.validation->keep_original(r.outcome, "");
+      return false;
+    }
+    r.validation->leave_out(r.outcome, steps, r.unsure_searches++ < kMostUnsureSearches / 2);
+    return true;
+  }
+
+  std::vector<PartGain> gains_of(const ir::Graph& graph, const ir::ValueMap& correspondence, const std::vector<search::Step>& steps) {
+    Round& r = *round_;
+    return api::gains_of(*r.cost_model, r.costs->device(), r.problem->arena, r.problem->graph, {graph, correspondence, {}, steps});
+  }
+
   void report_search() {
     Round& r = *round_;
-    if (r.traced == nullptr) r.kernels = FoundKernels(*r.cost_model, r.problem->graph, r.outcome);
+    if (r.traced == nullptr) {
+      r.kernels = FoundKernels(*r.cost_model, r.problem->graph, r.outcome);
+      r.gains = {gains_of(r.outcome.best, r.outcome.correspondence, r.outcome.steps)};
+      for (const search::Finalist& other : r.outcome.others) r.gains.push_back(gains_of(other.graph, other.correspondence, other.steps));
+    }
     r.report.kernels = kernels_of(r.cost_model->statistics(), r.costs->device());
     list_search(r.outcome, r.report);
     r.report.search.time = std::max(r.report.search.time - r.report.kernels.time, Seconds(0));
@@ -418,6 +414,7 @@ class Optimization {
       r.report.trace.searches = {traced_search(r.finalists[r.shipped], r.model->graph_number(), context_.pass, r.declares_shapes)};
       r.report.trace.rules = traced_rules(r.finalists[r.shipped], *r.rules);
     }
+    if (const std::size_t judged = r.improved ? r.shipped : 0; judged < r.gains.size()) r.report.search.gains = std::move(r.gains[judged]);
     r.report.kernel_changes = r.improved ? r.kernels.changes(r.shipped, r.finalists[r.shipped]) : r.kernels.unchanged();
     r.model->close_runner();
     r.report.time = Seconds(limits_.seconds() - r.start);

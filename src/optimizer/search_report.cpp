@@ -42,6 +42,8 @@ std::string device_text(const cost::DeviceInfo& info) {
 Result<void> check_options(const OptimizeOptions& options) {
   if (!(options.search.alpha >= 1)) return fail(ErrorCode::invalid_argument, "alpha must be at least 1");
   if (!(options.search.max_growth >= 0)) return fail(ErrorCode::invalid_argument, "max_growth must not be negative");
+  if (const auto confidence = options.search.confidence; confidence && !(*confidence > 0.5 && *confidence < 1))
+    return fail(ErrorCode::invalid_argument, fmt::format("confidence {} is not above 0.5 and below 1", *confidence));
   for (const int threads : {options.device.threads, options.search.threads})
     if (threads < 1 || threads > kMostThreads)
       return fail(ErrorCode::invalid_argument, fmt::format("{} threads are not in the range 1 to {}", threads, kMostThreads));

@@ -35,11 +35,10 @@ inline bool contains(const Box& whole, const Box& part) {
 
 // nullopt if they have no element in common.
 inline std::optional<Box> intersection(const Box& a, const Box& b) {
+  for (std::size_t k = 0; k < a.size(); ++k)
+    if (std::max(a[k].begin, b[k].begin) >= std::min(a[k].end, b[k].end)) return std::nullopt;
   Box box(a.size());
-  for (std::size_t k = 0; k < a.size(); ++k) {
-    box[k] = {std::max(a[k].begin, b[k].begin), std::min(a[k].end, b[k].end)};
-    if (box[k].size() <= 0) return std::nullopt;
-  }
+  for (std::size_t k = 0; k < a.size(); ++k) box[k] = {std::max(a[k].begin, b[k].begin), std::min(a[k].end, b[k].end)};
   return box;
 }
 

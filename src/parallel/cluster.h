@@ -72,8 +72,8 @@ struct DeviceCluster {
 
 constexpr std::uint32_t kMostClusterDevices = 1024;
 
-// Reads a cluster (docs/cluster.schema.json). Errors: unreadable, with the first fault and its field or
-// device.
+// Reads a cluster (docs/cluster.schema.json). Errors: unreadable, with the first fault, its line and its
+// field or device.
 Result<DeviceCluster> read_cluster(std::string_view text, const std::string& where);
 
 // The cluster that is built in under this name, or that of a file. Errors: unreadable.

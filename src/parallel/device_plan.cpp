@@ -25,16 +25,16 @@ class PlannedNodes {
     if (value->is_string()) {
       const auto& name = value->get_ref<const std::string&>();
       const auto found = by_name_.find(name);
-      if (found == by_name_.end()) return fields.fault(fmt::format("the model has no node '{}'", name));
+      if (found == by_name_.end()) return fields.fault_of("node", fmt::format("the model has no node '{}'", name));
       if (found->second.size() > 1)
-        return fields.fault(
-            fmt::format("{} nodes have the name '{}'; give their numbers, as {}", found->second.size(), name, found->second[0]));
+        return fields.fault_of(
+            "node", fmt::format("{} nodes have the name '{}'; give their numbers, as {}", found->second.size(), name, found->second[0]));
       return found->second[0];
     }
-    if (!value->is_number_integer()) return fields.fault("'node' is neither a name nor a number");
+    if (!value->is_number_integer()) return fields.fault_of("node", "'node' is neither a name nor a number");
     XFLOW_TRY(const std::int64_t number, fields.integer("node"));
     if (number < 0 || static_cast<std::size_t>(number) >= size_)
-      return fields.fault(fmt::format("there is no node {}: the model has {}", number, size_));
+      return fields.fault_of("node", fmt::format("there is no node {}: the model has {}", number, size_));
     return static_cast<std::size_t>(number);
   }
 
@@ -46,7 +46,8 @@ class PlannedNodes {
 Result<std::uint32_t> planned_device(const JsonFields& fields, const char* name, const DeviceCluster& cluster) {
   XFLOW_TRY(const std::string device, fields.text(name));
   const auto found = std::ranges::find(cluster.devices, device, &ClusterDevice::name);
-  if (found == cluster.devices.end()) return fields.fault(fmt::format("the cluster '{}' has no device '{}'", cluster.name, device));
+  if (found == cluster.devices.end())
+    return fields.fault_of(name, fmt::format("the cluster '{}' has no device '{}'", cluster.name, device));
   return static_cast<std::uint32_t>(found - cluster.devices.begin());
 }
 
@@ -54,23 +55,24 @@ Result<std::uint32_t> planned_device(const JsonFields& fields, const char* name,
 
 Result<std::vector<std::optional<std::uint32_t>>> read_plan(std::string_view text, const std::string& where,
                                                             std::span<const std::string_view> names, const DeviceCluster& cluster) {
-  XFLOW_TRY(const Json json, parse_object(text, where, "a plan"));
-  const JsonFields fields(json, "the plan: ", where);
+  XFLOW_TRY(const JsonDocument document, JsonDocument::parse(text, where, "a plan"));
+  const JsonFields fields(document.root(), "the plan: ", document);
   constexpr std::array<std::string_view, 3> kKnown = {"version", "default", "nodes"};
   XFLOW_CHECK(fields.only(kKnown));
   XFLOW_TRY(const std::int64_t version, fields.integer("version"));
-  if (version != kPlanVersion) return fields.fault(fmt::format("'version' is {}; this xflow reads {}", version, kPlanVersion));
+  if (version != kPlanVersion)
+    return fields.fault_of("version", fmt::format("'version' is {}; this xflow reads {}", version, kPlanVersion));
   std::vector<std::optional<std::uint32_t>> devices(names.size());
   XFLOW_TRY(const Json* nodes, fields.array("nodes"));
   const PlannedNodes known(names);
   for (std::size_t k = 0; k < nodes->size(); ++k) {
     const Json& entry = (*nodes)[k];
-    const JsonFields own(entry, fmt::format("nodes[{}]: ", k), where);
+    const JsonFields own(entry, fmt::format("nodes[{}]: ", k), document);
     if (!entry.is_object()) return own.fault("expected an object");
     constexpr std::array<std::string_view, 2> kOfNode = {"node", "device"};
     XFLOW_CHECK(own.only(kOfNode));
     XFLOW_TRY(const std::size_t node, known.find(own));
-    if (devices[node]) return own.fault(fmt::format("node {} has a device already", entry["node"].dump(-1, ' ', true)));
+    if (devices[node]) return own.fault_of("node", fmt::format("node {} has a device already", brief_text(entry["node"])));
     XFLOW_TRY(devices[node], planned_device(own, "device", cluster));
   }
   if (fields.has("default")) {

@@ -17,7 +17,8 @@ namespace xflow::parallel {
 
 // Reads a plan (docs/plan.schema.json) for a model whose main graph has nodes of these names, in the order
 // of the file; names may be empty. The result has a device of the cluster for each of them, or none if the
-// plan names neither the node nor a default. Errors: unreadable, with the first fault and its entry.
+// plan names neither the node nor a default. Errors: unreadable, with the first fault, its line and its
+// entry.
 Result<std::vector<std::optional<std::uint32_t>>> read_plan(std::string_view text, const std::string& where,
                                                             std::span<const std::string_view> names, const DeviceCluster& cluster);
 

@@ -38,7 +38,7 @@ std::vector<std::uint32_t> entries_of(const PlacementInstance& instance, const N
   return entries;
 }
 
-Tasks tasks_of(const PlacementInstance& instance, const NodeDevices& devices) {
+Tasks tasks_on(const PlacementInstance& instance, const NodeDevices& devices) {
   Tasks tasks;
   const std::vector<std::uint32_t> entries = entries_of(instance, devices);
   std::unordered_map<std::uint64_t, std::uint32_t> task_of_part;
@@ -146,7 +146,7 @@ bool is_valid(const PlacementInstance& instance, const NodeDevices& devices) {
 }
 
 std::optional<double> latency_of(const PlacementInstance& instance, const NodeDevices& devices) {
-  Tasks tasks = tasks_of(instance, devices);
+  Tasks tasks = tasks_on(instance, devices);
   add_transfers(instance, devices, tasks);
   std::vector<PlacementEdge> edges;
   for (const PlacementEdge& edge : instance.edges) {

@@ -45,8 +45,8 @@ struct PlacementInstance {
 // Device of each node: accelerators first, then CPUs.
 using NodeDevices = std::vector<std::uint32_t>;
 
-// Reads an instance. `where` is for messages. Errors: unreadable, with the first fault and its node or edge;
-// unsupported for nodes that no device can hold.
+// Reads an instance. `where` is for messages. Errors: unreadable, with the first fault, its line and its
+// node or edge; unsupported for nodes that no device can hold.
 Result<PlacementInstance> read_instance(std::string_view text, const std::string& where);
 
 // Reads a split of the instance. Errors: unreadable.

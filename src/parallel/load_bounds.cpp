@@ -9,7 +9,7 @@ namespace xflow::parallel {
 namespace {
 
 // Rounding must not lift a bound above what it proves.
-constexpr double kSafe = 1 - 1e-12;
+constexpr double kSafeBound = 1 - 1e-12;
 
 // Work that CPUs and accelerators can share at will.
 class SharedWork {
@@ -52,7 +52,7 @@ constexpr std::size_t kMostHeavy = 40;
 constexpr std::size_t kMostStates = 20'000;      // of one question
 constexpr std::size_t kMostAllStates = 200'000;  // of all
 constexpr double kResolution = 1e-7;             // of times, as a share of the upper bound
-constexpr double kPrecision = 1e-5;              // of the bound
+constexpr double kBoundPrecision = 1e-5;         // of the bound
 
 // Whether heavy groups can be distributed as wholes. Times are whole multiples of a unit, rounded down.
 class Packing {
@@ -180,7 +180,7 @@ double work_bound(const PlacementProblem& problem) {
       lower = middle;
     }
   }
-  return lower * kSafe;
+  return lower * kSafeBound;
 }
 
 double packing_bound(const PlacementProblem& problem, double lower, double upper) {
@@ -192,14 +192,14 @@ double packing_bound(const PlacementProblem& problem, double lower, double upper
     Packing packing(problem, tolerance, unit);
     double high = upper;
     // A first question near the upper bound often closes the gap.
-    double asked = upper * (1 - kPrecision);
-    while (high - lower > upper * kPrecision && all_states > 0) {
+    double asked = upper * (1 - kBoundPrecision);
+    while (high - lower > upper * kBoundPrecision && all_states > 0) {
       const std::size_t before = std::min(kMostStates, all_states);
       std::size_t states = before;
       if (packing.may_fit(std::floor(asked / unit), states)) {
         high = asked;
       } else {
-        lower = std::max(lower, asked * kSafe);
+        lower = std::max(lower, asked * kSafeBound);
       }
       all_states -= before - states;
       asked = (lower + high) / 2;

@@ -8,6 +8,8 @@
 
 #include "src/parallel/ideal_program.h"
 #include "src/parallel/interval_program.h"
+#include "src/parallel/placement_program.h"
+#include "src/parallel/price_bound.h"
 
 namespace xflow::parallel {
 namespace {
@@ -22,11 +24,24 @@ constexpr std::uint64_t kFirstProposals = 50'000;
 constexpr std::size_t kFewIdeals = 20'000;
 constexpr std::uint64_t kFewPairs = 5'000'000;
 constexpr std::size_t kMostIdeals = 1'000'000;
+// Steps of the local search before the first round of prices, and of this round; both double.
+constexpr std::uint64_t kFirstRound = 12'000'000;
+constexpr std::uint64_t kFirstPrices = 12'000'000;
+// Groups and tensors for prices, and columns of the program of placements: what `automatic` may have, and
+// the method `milp`.
+constexpr double kPriced = 1.0005;  // prices do not close a smaller gap
+constexpr std::size_t kMostPriced = 5'000;
+constexpr std::size_t kFewColumns = 500;
+constexpr std::uint64_t kFewProgramSteps = 2'000'000;
+constexpr std::size_t kMostColumns = 200'000;
 
 class LoadMethods {
  public:
-  LoadMethods(const PlacementProblem& problem, std::uint64_t seed, SearchBudget& budget)
-      : problem_(problem), contiguous_(contiguous_problem(problem)), random_(seed), budget_(budget) {}
+  LoadMethods(const PlacementProblem& problem, std::uint64_t seed, SearchBudget& budget, const IntegerSolver* solver)
+      : problem_(problem), contiguous_(contiguous_problem(problem)), random_(seed), budget_(budget), solver_(solver) {
+    if (solver != nullptr && problem.accelerators > 0 && problem.size() + problem.tensors.size() <= kMostPriced)
+      prices_.emplace(problem, *solver);
+  }
 
   Result<FoundPlacement> run(PlacementMethod method) {
     found_.best.value = kInfinity;
@@ -39,13 +54,17 @@ class LoadMethods {
     if (found_.best.devices.empty()) return fail(ErrorCode::limit, "no placement within the memory of the accelerators was found");
     if (may_search(method)) search(kFirstProposals);
     raise_bound();
-    if (may_search(method)) search(std::numeric_limits<std::uint64_t>::max());
+    if (method == PlacementMethod::automatic) search_and_prove();
+    if (method == PlacementMethod::milp) prove();
+    if (method == PlacementMethod::local) search(std::numeric_limits<std::uint64_t>::max());
     found_.stop = is_optimal() ? PlacementStop::optimal : budget_.stop().value_or(PlacementStop::finished);
     return found_;
   }
 
  private:
-  static bool may_search(PlacementMethod method) { return method == PlacementMethod::automatic || method == PlacementMethod::local; }
+  static bool may_search(PlacementMethod method) {
+    return method == PlacementMethod::automatic || method == PlacementMethod::local || method == PlacementMethod::milp;
+  }
   bool is_optimal() const { return found_.is_optimal(); }
 
   void offer(const GroupDevices& devices, PlacementMethod method) {
@@ -116,12 +135,51 @@ class LoadMethods {
     budget_.take_back(few);
   }
 
+  bool is_done() const { return is_optimal() || is_proved_ || budget_.stop().has_value(); }
+
+  // Rounds of the local search and of prices, and in the first one the whole program if it is small.
+  void search_and_prove() {
+    for (std::uint64_t round = 1; prices_ && !is_done(); round *= 2) {
+      search(round * kFirstRound);
+      raise_by_prices(round * kFirstPrices);
+      if (round == 1 && program_columns(problem_) <= kFewColumns) solve_whole(kFewProgramSteps);
+      if (found_.best.value <= found_.bound.value * kPriced) break;
+    }
+    if (!is_proved_) search(std::numeric_limits<std::uint64_t>::max());
+  }
+  // Rounds of prices and of the whole program, which begins again with twice the steps.
+  void prove() {
+    search(kFirstRound);
+    for (std::uint64_t steps = kFirstPrices; !is_done(); steps *= 2) {
+      raise_by_prices(steps);
+      solve_whole(steps);
+    }
+  }
+  void raise_by_prices(std::uint64_t steps) {
+    if (!prices_ || is_done()) return;
+    SearchBudget part = budget_.part(steps);
+    found_.bound.raise(prices_->raise(found_.bound.value, found_.best.value, part), PlacementBound::prices);
+    budget_.take_back(part);
+  }
+  void solve_whole(std::uint64_t steps) {
+    if (is_done()) return;
+    SearchBudget part = budget_.part(steps);
+    const SolvedPlacement solved = solve_placement(problem_, *solver_, found_.bound.value, found_.best, part);
+    budget_.take_back(part);
+    if (solved.devices && DeviceLoads(problem_, *solved.devices).is_valid()) offer(*solved.devices, PlacementMethod::milp);
+    found_.bound.raise(solved.bound, PlacementBound::milp);
+    is_proved_ = solved.complete;
+  }
+
   const PlacementProblem& problem_;
   ContiguousProblem contiguous_;
   RandomNumbers random_;
   SearchBudget& budget_;
   FoundPlacement found_;
   double best_contiguous_ = kInfinity;
+  const IntegerSolver* solver_;
+  std::optional<PriceBound> prices_;
+  bool is_proved_ = false;  // that no placement is better
 };
 
 }  // namespace
@@ -144,8 +202,18 @@ std::optional<GroupDevices> simple_placement(const PlacementProblem& problem) {
   return devices;
 }
 
-Result<FoundPlacement> place_for_load(const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget) {
-  return LoadMethods(problem, seed, budget).run(method);
+Result<FoundPlacement> place_for_load(const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget,
+                                      const Result<const IntegerSolver*>& solver) {
+  if (method == PlacementMethod::milp) {
+    if (!solver) return fail(solver.error().code, fmt::format("the method milp needs COIN-OR Cbc: {}", solver.error().message));
+    if (const std::size_t columns = program_columns(problem); columns > kMostColumns) {
+      return fail(ErrorCode::unsupported, fmt::format("the program of the method milp would have {} columns, and {} are the most; use the "
+                                                      "method auto",
+                                                      columns, kMostColumns));
+    }
+  }
+  const bool may_use = method == PlacementMethod::milp || method == PlacementMethod::automatic;
+  return LoadMethods(problem, seed, budget, may_use && solver ? *solver : nullptr).run(method);
 }
 
 }  // namespace xflow::parallel

@@ -13,7 +13,6 @@ using onnx_io::Definition;
 using onnx_io::Document;
 using onnx_io::Graph;
 using onnx_io::Node;
-using onnx_io::NodeId;
 
 // Operators whose results differ from run to run.
 constexpr std::array<std::string_view, 7> kRandom = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike",
@@ -37,7 +36,7 @@ class Divider {
       : document_(document), graph_(document.main()), known_(known), devices_(devices.begin(), devices.end()) {}
 
   ModelParts run() {
-    for (const NodeId id : graph_.order) reads_[id] = reads_of(document_.node(id));
+    for (const onnx_io::NodeId id : graph_.order) reads_[id] = reads_of(document_.node(id));
     for (const onnx_io::ValueInfo& output : graph_.outputs) wanted_.insert(output.name);
     find_constants();
     give_devices();
@@ -51,13 +50,13 @@ class Divider {
   using PartKey = std::pair<std::uint32_t, std::uint32_t>;  // stage, device
 
   const Definition* definition(std::string_view name) const { return document_.find(graph_.id, name); }
-  std::optional<NodeId> producer(std::string_view name) const {
+  std::optional<onnx_io::NodeId> producer(std::string_view name) const {
     const Definition* found = definition(name);
     return found == nullptr ? std::nullopt : found->node;
   }
-  std::size_t number(NodeId id) const { return onnx_io::index(id) - graph_.first_node; }
-  bool is_constant(NodeId id) const { return constants_.contains(id); }
-  PartKey part_of(NodeId id) const { return {stages_.at(id), *devices_[number(id)]}; }
+  std::size_t number(onnx_io::NodeId id) const { return onnx_io::index(id) - graph_.first_node; }
+  bool is_constant(onnx_io::NodeId id) const { return constants_.contains(id); }
+  PartKey part_of(onnx_io::NodeId id) const { return {stages_.at(id), *devices_[number(id)]}; }
   // A Constant is copied, and needs no initializer.
   bool is_known(std::string_view name) const {
     const auto source = producer(name);
@@ -77,10 +76,9 @@ class Divider {
   }
 
   void find_constants() {
-    for (const NodeId id : graph_.order) {
+    for (const onnx_io::NodeId id : graph_.order) {
       const Node& node = document_.node(id);
-      if (!onnx_io::is_default_domain(node.domain) || node.has_bodies() || std::ranges::find(kRandom, node.op_type) != kRandom.end())
-        continue;
+      if (!onnx_io::is_default_domain(node.domain) || node.has_bodies() || is_random(document_, node)) continue;
       if (std::ranges::all_of(reads_[id], [&](std::string_view name) { return is_fixed(name); })) constants_.insert(id);
     }
   }
@@ -98,7 +96,7 @@ class Divider {
         }
       }
     }
-    for (const NodeId id : graph_.order) {
+    for (const onnx_io::NodeId id : graph_.order) {
       auto& device = devices_[number(id)];
       for (const std::string_view name : reads_[id]) {
         const auto source = producer(name);
@@ -110,7 +108,7 @@ class Divider {
 
   // The stages of nodes that are not copied.
   void find_stages() {
-    for (const NodeId id : graph_.order) {
+    for (const onnx_io::NodeId id : graph_.order) {
       std::uint32_t stage = 0;
       for (const std::string_view name : reads_[id]) {
         const auto source = producer(name);
@@ -152,7 +150,7 @@ class Divider {
       result_.parts.emplace_back().stage = part.first;
       result_.parts.back().device = part.second;
     }
-    for (const NodeId id : graph_.order) {
+    for (const onnx_io::NodeId id : graph_.order) {
       const std::set<PartKey>& parts = parts_of_.at(id);
       result_.left_out += parts.empty() ? 1 : 0;
       result_.copied += parts.size() > 1 ? 1 : 0;
@@ -183,7 +181,7 @@ class Divider {
   void find_tensors(std::uint32_t k, const std::map<PartKey, std::uint32_t>& numbers) {
     ModelPart& part = result_.parts[k];
     std::unordered_set<std::string_view> seen;
-    for (const NodeId id : part.nodes) {
+    for (const onnx_io::NodeId id : part.nodes) {
       for (const std::string_view name : document_.node(id).outputs) seen.insert(name);
     }
     const auto find = [&](std::string_view name) {
@@ -196,7 +194,7 @@ class Divider {
       part.inputs.push_back({name, source});
       add_once(result_.parts[source].outputs, name);
     };
-    for (const NodeId id : part.nodes) {
+    for (const onnx_io::NodeId id : part.nodes) {
       for (const std::string_view name : reads_[id]) find(name);
     }
   }
@@ -205,16 +203,28 @@ class Divider {
   const Graph& graph_;
   const KnownIntegers& known_;
   std::vector<std::optional<std::uint32_t>> devices_;
-  std::map<NodeId, std::vector<std::string_view>> reads_;
+  std::map<onnx_io::NodeId, std::vector<std::string_view>> reads_;
   std::unordered_set<std::string_view> wanted_;  // outputs of the model
-  std::set<NodeId> constants_;                   // nodes that are copied to their readers
-  std::set<NodeId> followers_;                   // nodes that got the device of a reader
-  std::map<NodeId, std::uint32_t> stages_;
-  std::map<NodeId, std::set<PartKey>> parts_of_;
+  std::set<onnx_io::NodeId> constants_;          // nodes that are copied to their readers
+  std::set<onnx_io::NodeId> followers_;          // nodes that got the device of a reader
+  std::map<onnx_io::NodeId, std::uint32_t> stages_;
+  std::map<onnx_io::NodeId, std::set<PartKey>> parts_of_;
   ModelParts result_;
 };
 
 }  // namespace
+
+bool is_random(const Document& document, const Node& node) {
+  if (onnx_io::is_default_domain(node.domain) && std::ranges::find(kRandom, node.op_type) != kRandom.end()) return true;
+  const auto has_random = [&](onnx_io::GraphId graph) {
+    return std::ranges::any_of(document.nodes(graph), [&](const Node& own) { return is_random(document, own); });
+  };
+  for (const onnx_io::Attribute& attribute : node.attributes)
+    if (std::ranges::any_of(attribute.graphs, has_random)) return true;
+  for (const onnx_io::Function& function : document.model().functions)
+    if (function.domain == node.domain && function.name == node.op_type && has_random(function.body)) return true;
+  return false;
+}
 
 ModelParts divide(const Document& document, std::span<const std::optional<std::uint32_t>> devices, const KnownIntegers& known) {
   return Divider(document, devices, known).run();

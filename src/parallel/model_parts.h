@@ -41,6 +41,10 @@ struct ModelParts {
   std::size_t copied = 0;          // nodes that several parts have, each counted once
 };
 
+// Whether two runs of a node of the document may differ: it draws random numbers, or a body of it or the
+// function that it calls has such a node. Operators of other domains count as if they draw none.
+bool is_random(const onnx_io::Document& document, const onnx_io::Node& node);
+
 // Integers that are known before a run, by name.
 using KnownIntegers = std::unordered_map<std::string_view, ir::Constant>;
 

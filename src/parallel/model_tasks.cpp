@@ -3,14 +3,19 @@
 #include <algorithm>
 #include <map>
 
+#include "src/onnx/lift/lift_operator.h"
+
 namespace xflow::parallel {
 namespace {
 
-constexpr std::uint32_t kNoTask = UINT32_MAX;
-
-bool runs(const ir::Node& node) { return !node.is_constant && (node.kind == ir::NodeKind::operation || node.kind == ir::NodeKind::opaque); }
+constexpr std::uint32_t kNoPosition = UINT32_MAX;
 
 }  // namespace
+
+bool runs(const ir::Node& node) {
+  const bool is_leaf = node.kind == ir::NodeKind::opaque && node.serial == onnx_io::kLeafSerial;
+  return !node.is_constant && !is_leaf && (node.kind == ir::NodeKind::operation || node.kind == ir::NodeKind::opaque);
+}
 
 // A node of the graph belongs to the first node of the document that makes it, or of which a part reads it.
 ModelTasks tasks_of(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena) {
@@ -35,13 +40,13 @@ ModelTasks tasks_of(const onnx_io::Document& document, const onnx_io::LiftedMode
     if (own == first.end()) continue;
     for (const ir::ValueId operand : node.operands) take(operand.node, own->second);
   }
-  std::vector<std::uint32_t> task_at(position.size(), kNoTask);
+  std::vector<std::uint32_t> task_at(position.size(), kNoPosition);
   for (const ir::NodeId id : result.order) {
     if (runs(arena.node(id)) && first.contains(id)) task_at[first[id]] = 0;
   }
   for (std::size_t at = 0; at < task_at.size(); ++at) {
-    auto& nodes = task_at[at] == kNoTask ? result.without_kernel : result.nodes;
-    if (task_at[at] != kNoTask) task_at[at] = static_cast<std::uint32_t>(result.nodes.size());
+    auto& nodes = task_at[at] == kNoPosition ? result.without_kernel : result.nodes;
+    if (task_at[at] != kNoPosition) task_at[at] = static_cast<std::uint32_t>(result.nodes.size());
     nodes.push_back(document.main().order[at]);
   }
   for (const ir::NodeId id : result.order) {

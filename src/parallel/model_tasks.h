@@ -21,6 +21,9 @@ struct ModelTasks {
                                                           // constants, values of other nodes, or not needed
 };
 
+// Whether a node of the graph computes something when the model runs.
+bool runs(const ir::Node& node);
+
 ModelTasks tasks_of(const onnx_io::Document& document, const onnx_io::LiftedModel& model, const ir::Arena& arena);
 
 }  // namespace xflow::parallel

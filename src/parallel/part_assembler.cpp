@@ -64,7 +64,7 @@ Result<std::unordered_map<ValueId, BoxValue>> PartAssembler::run(const PartProgr
     operands.reserve(node.operands.size());
     for (std::size_t k = 0; k < node.operands.size(); ++k) {
       const ValueId from = node.operands[k];
-      if (arena_.is_absent(from)) {
+      if (arena_.is_absent(from) || !step.reads(k)) {
         operands.push_back(from);
         continue;
       }
@@ -82,8 +82,8 @@ Result<std::unordered_map<ValueId, BoxValue>> PartAssembler::run(const PartProgr
       // An operator that is not known stays what it is. Its operands are whole.
       id = operands == node.operands ? step.node : arena_.opaque(node.serial, std::move(operands), node.outputs);
     } else {
-      XFLOW_TRY(ir::Attributes attributes, known_attributes(arena_.symbols(), step.part ? step.part->attributes : node.attributes, sizes_));
-      XFLOW_TRY(id, ops::apply(arena_, typing_, node.op, std::move(operands), std::move(attributes)));
+      XFLOW_TRY(const partition::PartOperation part, known_part(arena_, step, sizes_));
+      XFLOW_TRY(id, partition::apply_part(arena_, typing_, node.op, part, std::move(operands)));
     }
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) {
       const auto box = program.boxes.find({step.node, k});

@@ -7,6 +7,7 @@
 
 #include "src/eval/evaluate.h"
 #include "src/onnx/document/document_builder.h"
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 #include "src/support/printable.h"
 
@@ -19,28 +20,16 @@ using onnx_io::ValueInfo;
 using onnx_io::WireField;
 using onnx_io::WireReader;
 using onnx_io::WireWriter;
-
-// Field numbers of ModelProto and GraphProto.
-constexpr std::uint32_t kModelGraph = 7;
-constexpr std::uint32_t kNode = 1;
-constexpr std::uint32_t kInitializer = 5;
-constexpr std::uint32_t kInput = 11;
-constexpr std::uint32_t kOutput = 12;
-constexpr std::uint32_t kValueInfo = 13;
-constexpr std::uint32_t kQuantization = 14;
-constexpr std::uint32_t kSparseInitializer = 15;
+namespace graph_fields = onnx_io::graph_fields;
+namespace model_fields = onnx_io::model_fields;
 
 // The fields of a graph that are lists of a part.
 bool is_list(const WireField& field) {
-  for (const std::uint32_t number : {kNode, kInitializer, kInput, kOutput, kValueInfo, kQuantization, kSparseInitializer}) {
+  for (const std::uint32_t number : {graph_fields::kNode, graph_fields::kInitializer, graph_fields::kInput, graph_fields::kOutput,
+                                     graph_fields::kValueInfo, graph_fields::kQuantization, graph_fields::kSparseInitializer}) {
     if (field.is_bytes(number)) return true;
   }
   return false;
-}
-
-const ValueInfo* find_info(const std::vector<ValueInfo>& list, std::string_view name) {
-  const auto found = std::ranges::find(list, name, &ValueInfo::name);
-  return found == list.end() ? nullptr : &*found;
 }
 
 // Declared dimensions that are better than unknown ones.
@@ -116,7 +105,7 @@ Result<std::string> PartWriter::graph_of(const ModelPart& part, std::size_t numb
   for (const CutTensor& input : part.inputs) {
     if (input.part) {
       XFLOW_TRY(const std::string info, info_of(input.name, number));
-      out.bytes(kInput, info);
+      out.bytes(graph_fields::kInput, info);
       continue;
     }
     const Definition& definition = *document_.find(graph.id, input.name);
@@ -130,7 +119,7 @@ Result<std::string> PartWriter::graph_of(const ModelPart& part, std::size_t numb
       continue;
     }
     XFLOW_TRY(const std::string info, info_of(name, number));
-    out.bytes(kOutput, info);
+    out.bytes(graph_fields::kOutput, info);
   }
   // The parameters of a quantised tensor go with it.
   for (const onnx_io::QuantizationAnnotation& annotation : graph.quantization_annotations) {
@@ -154,7 +143,7 @@ Result<std::string> PartWriter::graph_of(const ModelPart& part, std::size_t numb
     const ir::Constant& constant = known_.at(name);
     XFLOW_TRY(const auto bytes, constant.source->bytes());
     const std::string_view raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    out.bytes(kInitializer, onnx_io::tensor_message(name, constant.data_type, constant.dims, raw));
+    out.bytes(graph_fields::kInitializer, onnx_io::tensor_message(name, constant.data_type, constant.dims, raw));
   }
   for (const ValueInfo& info : graph.value_infos) {
     const bool is_output = std::ranges::find(part.outputs, info.name) != part.outputs.end();
@@ -169,10 +158,10 @@ Result<std::string> PartWriter::write(const ModelPart& part, std::size_t number)
   WireReader reader(document_.bytes());
   bool is_written = false;
   for (WireField field; reader.next(field);) {
-    if (!field.is_bytes(kModelGraph)) {
+    if (!field.is_bytes(model_fields::kGraph)) {
       out.raw(field.whole);
     } else if (!is_written) {
-      out.bytes(kModelGraph, graph);
+      out.bytes(model_fields::kGraph, graph);
       is_written = true;
     }
   }

@@ -6,16 +6,20 @@
 #include <utility>
 
 #include "src/kernels/node_launch.h"
+#include "src/onnx/lower/lower.h"
 #include "src/ops/operator.h"
 
 namespace xflow::parallel {
 
 using ir::ValueId;
 
-Result<ops::KernelSpec> part_kernel(ir::Arena& arena, const ir::Symbols::Valuation& sizes, const PartStep& step) {
+Result<std::vector<ops::KernelSpec>> part_kernels(ir::Arena& arena, const ir::Symbols::Valuation& sizes, const PartStep& step,
+                                                  std::optional<int> opset) {
+  std::vector<ops::KernelSpec> kernels;
   if (!step.part) {
     XFLOW_TRY(cost::NodeLaunch launch, cost::kernel_of(arena, step.node, sizes));
-    return std::move(launch.spec);
+    kernels.push_back(std::move(launch.spec));
+    return kernels;
   }
   const ir::Node& node = arena.node(step.node);
   ir::Arena scratch(arena.shared_symbols());
@@ -32,15 +36,20 @@ Result<ops::KernelSpec> part_kernel(ir::Arena& arena, const ir::Symbols::Valuati
       operands.push_back(scratch.input(std::move(type), static_cast<std::uint32_t>(k)));
     }
   }
-  XFLOW_TRY(ir::Attributes attributes, known_attributes(arena.symbols(), step.part->attributes, sizes));
+  XFLOW_TRY(const partition::PartOperation part, known_part(arena, step, sizes));
   ops::Typing typing(scratch.symbols());
-  XFLOW_TRY(const ir::NodeId made, ops::apply(scratch, typing, node.op, operands, std::move(attributes)));
-  XFLOW_TRY(cost::NodeLaunch launch, cost::kernel_of(scratch, made, sizes));
-  for (std::size_t k = 0; k < launch.operands.size(); ++k) {
-    const auto at = std::ranges::find(operands, launch.operands[k]) - operands.begin();
-    launch.spec.operands[k].constant = arena.is_constant(node.operands[static_cast<std::size_t>(at)]);
+  XFLOW_TRY(const ir::NodeId made, partition::apply_part(scratch, typing, node.op, part, operands));
+  for (const ir::NodeId id : ir::topological_order(scratch, {.outputs = {{made, 0}}})) {
+    if (scratch.node(id).kind != ir::NodeKind::operation) continue;
+    if (opset) XFLOW_CHECK(onnx_io::can_export(scratch, id, *opset));
+    XFLOW_TRY(cost::NodeLaunch launch, cost::kernel_of(scratch, id, sizes));
+    for (std::size_t k = 0; k < launch.operands.size(); ++k) {
+      const auto at = static_cast<std::size_t>(std::ranges::find(operands, launch.operands[k]) - operands.begin());
+      if (at < operands.size()) launch.spec.operands[k].constant = arena.is_constant(node.operands[at]);
+    }
+    kernels.push_back(std::move(launch.spec));
   }
-  return std::move(launch.spec);
+  return kernels;
 }
 
 std::vector<ops::KernelSpec> gradient_products(const ops::KernelSpec& product) {

@@ -59,7 +59,7 @@ namespace {
 
 Result<std::size_t> count_in(const JsonFields& fields, const char* name) {
   XFLOW_TRY(const std::int64_t number, fields.integer(name));
-  if (number < 0) return fields.fault(fmt::format("'{}' is negative: {}", name, number));
+  if (number < 0) return fields.fault_of(name, fmt::format("'{}' is negative: {}", name, number));
   return static_cast<std::size_t>(number);
 }
 
@@ -67,7 +67,7 @@ Result<std::vector<std::string>> read_names(const JsonFields& fields, const char
   XFLOW_TRY(const Json* array, fields.array(name));
   std::vector<std::string> names;
   for (const Json& value : *array) {
-    if (!value.is_string()) return fields.fault(fmt::format("'{}' has an element that is not a text", name));
+    if (!value.is_string()) return fields.fault_at(value, fmt::format("'{}' has an element that is not a text", name));
     names.push_back(value.get<std::string>());
   }
   return names;
@@ -75,14 +75,15 @@ Result<std::vector<std::string>> read_names(const JsonFields& fields, const char
 
 class ManifestReader {
  public:
-  ManifestReader(const Json& json, const std::string& where) : fields_(json, "the manifest: ", where), where_(where) {}
+  explicit ManifestReader(const JsonDocument& document) : fields_(document.root(), "the manifest: ", document) {}
 
   Result<PartManifest> read() {
     constexpr std::array<std::string_view, 10> kKnown = {"version", "model",  "cluster", "plan",     "devices",
                                                          "parts",   "inputs", "outputs", "left_out", "copied"};
     XFLOW_CHECK(fields_.only(kKnown));
     XFLOW_TRY(const std::int64_t version, fields_.integer("version"));
-    if (version != kManifestVersion) return fields_.fault(fmt::format("'version' is {}; this xflow reads {}", version, kManifestVersion));
+    if (version != kManifestVersion)
+      return fields_.fault_of("version", fmt::format("'version' is {}; this xflow reads {}", version, kManifestVersion));
     XFLOW_TRY(manifest_.model, fields_.text("model"));
     XFLOW_TRY(manifest_.cluster, fields_.text("cluster"));
     XFLOW_TRY(manifest_.plan, fields_.text("plan"));
@@ -91,7 +92,7 @@ class ManifestReader {
     XFLOW_TRY(manifest_.inputs, read_names(fields_, "inputs"));
     XFLOW_CHECK(read_devices());
     XFLOW_TRY(const Json* parts, fields_.array("parts"));
-    if (parts->empty()) return fields_.fault("'parts' is empty");
+    if (parts->empty()) return fields_.fault_of("parts", "'parts' is empty");
     for (const Json& part : *parts) XFLOW_CHECK(read_part(part));
     XFLOW_TRY(manifest_.outputs, read_tensors(fields_, "outputs"));
     XFLOW_CHECK(check_devices());
@@ -102,13 +103,13 @@ class ManifestReader {
   Result<void> read_devices() {
     XFLOW_TRY(const Json* devices, fields_.array("devices"));
     for (const Json& device : *devices) {
-      const JsonFields own(device, fmt::format("devices[{}]: ", manifest_.devices.size()), where_);
+      const JsonFields own(device, fmt::format("devices[{}]: ", manifest_.devices.size()), fields_.document());
       if (!device.is_object()) return own.fault("expected an object");
       constexpr std::array<std::string_view, 2> kKnown = {"name", "parts"};
       XFLOW_CHECK(own.only(kKnown));
       XFLOW_TRY(std::string name, own.text("name"));
       if (std::ranges::find(manifest_.devices, name) != manifest_.devices.end())
-        return own.fault(fmt::format("device '{}' occurs twice", name));
+        return own.fault_of("name", fmt::format("device '{}' occurs twice", name));
       manifest_.devices.push_back(std::move(name));
     }
     return {};
@@ -118,33 +119,35 @@ class ManifestReader {
   Result<void> check_devices() const {
     XFLOW_TRY(const Json* devices, fields_.array("devices"));
     for (std::size_t device = 0; device < manifest_.devices.size(); ++device) {
-      const JsonFields own((*devices)[device], fmt::format("device '{}': ", manifest_.devices[device]), where_);
+      const JsonFields own((*devices)[device], fmt::format("device '{}': ", manifest_.devices[device]), fields_.document());
       Json expected = Json::array();
       for (std::size_t k = 0; k < manifest_.parts.size(); ++k) {
         if (manifest_.parts[k].device == device) expected.push_back(k);
       }
       XFLOW_TRY(const Json* parts, own.array("parts"));
       if (*parts != expected)
-        return own.fault(fmt::format("'parts' is {}, but the parts of this device are {}", parts->dump(), expected.dump()));
-      if (expected.empty()) return own.fault("has no parts");
+        return own.fault_of("parts",
+                            fmt::format("'parts' is {}, but the parts of this device are {}", brief_text(*parts), brief_text(expected)));
+      if (expected.empty()) return own.fault_of("parts", "has no parts");
     }
     return {};
   }
 
   Result<void> read_part(const Json& json) {
     const std::size_t number = manifest_.parts.size();
-    const JsonFields own(json, fmt::format("parts[{}]: ", number), where_);
+    const JsonFields own(json, fmt::format("parts[{}]: ", number), fields_.document());
     if (!json.is_object()) return own.fault("expected an object");
     constexpr std::array<std::string_view, 5> kKnown = {"device", "file", "nodes", "inputs", "outputs"};
     XFLOW_CHECK(own.only(kKnown));
     PartDescription part;
     XFLOW_TRY(const std::string device, own.text("device"));
     const auto found = std::ranges::find(manifest_.devices, device);
-    if (found == manifest_.devices.end()) return own.fault(fmt::format("there is no device '{}'", device));
+    if (found == manifest_.devices.end()) return own.fault_of("device", fmt::format("there is no device '{}'", device));
     part.device = static_cast<std::size_t>(found - manifest_.devices.begin());
     XFLOW_TRY(part.file, own.text("file"));
     const std::filesystem::path file(part.file);
-    if (file.has_parent_path() || file == "." || file == "..") return own.fault("'file' is not a file in the folder of the manifest");
+    if (file.has_parent_path() || file == "." || file == "..")
+      return own.fault_of("file", "'file' is not a file in the folder of the manifest");
     XFLOW_TRY(part.nodes, count_in(own, "nodes"));
     XFLOW_TRY(part.inputs, read_tensors(own, "inputs"));
     XFLOW_TRY(part.outputs, read_names(own, "outputs"));
@@ -157,8 +160,8 @@ class ManifestReader {
     XFLOW_TRY(const Json* array, owner.array(list));
     std::vector<PartTensor> tensors;
     for (const Json& json : *array) {
-      if (!json.is_object()) return owner.fault(fmt::format("'{}' has an element that is no object", list));
-      const JsonFields own(json, fmt::format("{}[{}]: ", list, tensors.size()), where_);
+      if (!json.is_object()) return owner.fault_at(json, fmt::format("'{}' has an element that is no object", list));
+      const JsonFields own(json, fmt::format("{}[{}]: ", list, tensors.size()), fields_.document());
       constexpr std::array<std::string_view, 3> kKnown = {"name", "part", "has_default"};
       XFLOW_CHECK(own.only(kKnown));
       PartTensor tensor;
@@ -169,12 +172,12 @@ class ManifestReader {
       if (own.has("part")) {
         XFLOW_TRY(tensor.part, count_in(own, "part"));
         if (*tensor.part >= manifest_.parts.size())
-          return owner.fault(fmt::format("'{}' needs '{}' of part {}, which is not before it", list, tensor.name, *tensor.part));
+          return owner.fault_at(json, fmt::format("'{}' needs '{}' of part {}, which is not before it", list, tensor.name, *tensor.part));
         const auto& outputs = manifest_.parts[*tensor.part].outputs;
         if (std::ranges::find(outputs, tensor.name) == outputs.end())
-          return owner.fault(fmt::format("'{}' needs '{}' of part {}, which has no such output", list, tensor.name, *tensor.part));
+          return owner.fault_at(json, fmt::format("'{}' needs '{}' of part {}, which has no such output", list, tensor.name, *tensor.part));
       } else if (std::ranges::find(manifest_.inputs, tensor.name) == manifest_.inputs.end()) {
-        return owner.fault(fmt::format("'{}' needs '{}', which is no input of the model", list, tensor.name));
+        return owner.fault_at(json, fmt::format("'{}' needs '{}', which is no input of the model", list, tensor.name));
       }
       tensors.push_back(std::move(tensor));
     }
@@ -182,15 +185,14 @@ class ManifestReader {
   }
 
   JsonFields fields_;
-  const std::string& where_;
   PartManifest manifest_;
 };
 
 }  // namespace
 
 Result<PartManifest> read_manifest(std::string_view text, const std::string& where) {
-  XFLOW_TRY(const Json json, parse_object(text, where, "a manifest"));
-  return ManifestReader(json, where).read();
+  XFLOW_TRY(const JsonDocument document, JsonDocument::parse(text, where, "a manifest"));
+  return ManifestReader(document).read();
 }
 
 }  // namespace parallel

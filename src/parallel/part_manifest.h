@@ -13,7 +13,7 @@ namespace xflow::parallel {
 constexpr const char* kManifestName = "manifest.json";
 
 // Reads a manifest and checks that the parts can run in their order and that each tensor comes from a part
-// that has it as an output. Errors: unreadable, with the first fault.
+// that has it as an output. Errors: unreadable, with the first fault and its line.
 Result<PartManifest> read_manifest(std::string_view text, const std::string& where);
 
 }  // namespace xflow::parallel

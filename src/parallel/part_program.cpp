@@ -1,8 +1,11 @@
 #include "src/parallel/part_program.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "src/kernels/node_launch.h"
+#include "src/ops/operator.h"
 #include "src/verifier/proof/proof.h"
 
 namespace xflow::parallel {
@@ -11,18 +14,36 @@ using ir::NodeId;
 using ir::Poly;
 using ir::ValueId;
 
-const std::vector<partition::SplitAxis>& PartPrograms::axes(ValueId value) {
+ValueId PartPrograms::with_variables(ValueId value) {
+  const auto [found, is_new] = with_variables_.try_emplace(value.node, value.node);
+  const ir::Node node = arena_.node(value.node);
+  if (is_new && node.kind == ir::NodeKind::operation) {
+    constexpr std::uint32_t kFirst = 1U << 31U;  // no input of a model has such a number
+    std::vector<ValueId> operands = node.operands;
+    for (std::uint32_t k = 0; k < operands.size(); ++k)
+      if (!arena_.is_absent(operands[k])) operands[k] = arena_.input(arena_.type(operands[k]), kFirst + k);
+    ops::Typing typing(arena_.symbols());
+    const auto made = ops::apply(arena_, typing, node.op, std::move(operands), node.attributes);
+    if (made && arena_.node(*made).outputs == node.outputs) found->second = *made;
+  }
+  return {found->second, value.output};
+}
+
+const std::vector<partition::SplitAxis>& PartPrograms::axes(ValueId own) {
+  const ValueId value = with_variables(own);
   const auto [found, is_new] = axes_.try_emplace({value.node, value.output});
   if (is_new) found->second = partition::split_axes(arena_, value.node, static_cast<int>(value.output));
   return found->second;
 }
 
-std::string PartPrograms::obstacle(ValueId value, std::size_t axis) {
+std::string PartPrograms::obstacle(ValueId given, std::size_t axis) {
+  const ValueId value = with_variables(given);
   const partition::SplitAxis& own = axes(value)[axis];
   if (own.obstacle) return *own.obstacle;
   if (!number(own.block) || !number(own.blocks)) return "its size is not known";
   const auto [found, is_new] = decided_.try_emplace({value.node, value.output, axis}, false);
-  if (is_new) found->second = decide(value, axis);
+  // A part of joined operands is proved with the operands in which it begins and ends.
+  if (is_new) found->second = !own.joined.empty() || decide(value, axis);
   return found->second ? "" : "the verifier does not prove the split";
 }
 
@@ -39,7 +60,12 @@ bool PartPrograms::claim(Result<rules::RuleInstance> instance) {
 bool PartPrograms::decide(ValueId value, std::size_t axis) {
   const auto output = static_cast<int>(value.output);
   const auto& all = axes(value);
-  if (all[axis].is_reduction()) return claim(partition::reduction_claim(arena_, value.node, output, all, axis));
+  if (all[axis].is_reduction()) {
+    const bool holds = claim(partition::reduction_claim(arena_, value.node, output, all, axis));
+    if (!holds || !all[axis].table) return holds;
+    return claim(partition::neighbours_claim(arena_, value.node, output, all, axis)) &&
+           claim(partition::wrap_claim(arena_, value.node, output, all, axis));
+  }
   for (const auto position : {partition::PartPosition::first, partition::PartPosition::middle, partition::PartPosition::last}) {
     const bool has_middle = number(all[axis].blocks).value_or(0) > 2;
     if (position == partition::PartPosition::middle && !has_middle) continue;
@@ -49,8 +75,10 @@ bool PartPrograms::decide(ValueId value, std::size_t axis) {
   return true;
 }
 
-bool PartPrograms::holds_together(ValueId value, std::span<const partition::AxisPart> parts) {
-  if (parts.size() < 2) return true;
+bool PartPrograms::holds_together(ValueId given, std::span<const partition::AxisPart> parts) {
+  const ValueId value = with_variables(given);
+  const auto is_joined = [&](const partition::AxisPart& part) { return !axes(value)[part.axis].joined.empty(); };
+  if (parts.empty() || (parts.size() < 2 && !is_joined(parts[0]))) return true;
   Together key;
   for (const partition::AxisPart& part : parts) {
     const auto position = part.is_first  ? partition::PartPosition::first
@@ -58,13 +86,15 @@ bool PartPrograms::holds_together(ValueId value, std::span<const partition::Axis
                                          : partition::PartPosition::middle;
     if (axes(value)[part.axis].is_reduction())
       key.second = part.axis;
+    else if (is_joined(part))
+      key.first.push_back({part.axis, partition::PartPosition::middle, part.from, part.to});
     else
       key.first.push_back({part.axis, position});
   }
   const auto [found, is_new] = together_.try_emplace({value, key}, true);
   if (!is_new) return found->second;
   const auto output = static_cast<int>(value.output);
-  bool holds = key.first.size() < 2 || claim(partition::part_claim(arena_, value.node, output, axes(value), key.first));
+  bool holds = (key.first.size() < 2 && key.second) || claim(partition::part_claim(arena_, value.node, output, axes(value), key.first));
   if (key.second) holds = holds && claim(partition::part_reduction_claim(arena_, value.node, output, axes(value), key.first, *key.second));
   together_[{value, key}] = holds;
   return holds;
@@ -78,9 +108,25 @@ std::optional<Box> PartPrograms::whole(ValueId value) const {
   return box;
 }
 
+// Finds the joined operands in which a part begins and ends; false if their sizes are not known.
+bool PartPrograms::find_operands(const std::vector<partition::JoinedOperand>& joined, const Interval& part,
+                                 partition::AxisPart& into) const {
+  std::size_t found = 0;
+  for (std::size_t k = 0; k < joined.size(); ++k) {
+    const auto begin = number(joined[k].begin);
+    const auto size = number(joined[k].size);
+    if (!begin || !size) return false;
+    const auto has = [&](std::int64_t element) { return element >= *begin && element < *begin + *size; };
+    if (has(part.begin)) into.from = k;
+    if (has(part.end - 1)) into.to = k;
+    found += (has(part.begin) ? 1U : 0U) + (has(part.end - 1) ? 1U : 0U);
+  }
+  return found == 2;
+}
+
 // The parts of axes at a box of a value; nullopt if one of them is no split.
 std::optional<std::vector<partition::AxisPart>> PartPrograms::parts_of(ValueId value, const Box& box,
-                                                                       const std::optional<Interval>& terms) {
+                                                                       const std::optional<PartTerms>& terms) {
   std::vector<partition::AxisPart> parts;
   const auto whole = this->whole(value);
   if (arena_.node(value).kind != ir::NodeKind::operation || !whole) return parts;
@@ -91,16 +137,16 @@ std::optional<std::vector<partition::AxisPart>> PartPrograms::parts_of(ValueId v
     const std::int64_t block = *number(all[d].block);
     if (box[d].begin % block != 0 || box[d].end % block != 0) return std::nullopt;
     parts.push_back({d, Poly(box[d].begin / block), Poly(box[d].size() / block), box[d].begin == 0, box[d].end == (*whole)[d].end});
+    if (!all[d].joined.empty() && !find_operands(all[d].joined, box[d], parts.back())) return std::nullopt;
   }
-  for (std::size_t a = box.size(); terms && a < all.size(); ++a) {
-    if (all[a].kind != partition::AxisKind::sum || !obstacle(value, a).empty()) continue;
-    parts.push_back({a, Poly(terms->begin), Poly(terms->size()), terms->begin == 0, terms->end == number(all[a].blocks)});
-    break;
+  if (terms) {
+    const Interval& own = terms->terms;
+    parts.push_back({terms->axis, Poly(own.begin), Poly(own.size()), own.begin == 0, own.end == number(all[terms->axis].blocks)});
   }
   return parts;
 }
 
-std::optional<PartStep> PartPrograms::step(NodeId id, const PartProgram& program, const std::optional<Interval>& terms) {
+std::optional<PartStep> PartPrograms::step(NodeId id, const PartProgram& program, const std::optional<PartTerms>& terms) {
   const ir::Node& node = arena_.node(id);
   PartStep step{id, std::nullopt, std::vector<Box>(node.operands.size())};
   bool is_first = true;
@@ -116,14 +162,12 @@ std::optional<PartStep> PartPrograms::step(NodeId id, const PartProgram& program
       own = *std::move(made);
     }
     // One operation has to compute all results that are asked for.
-    const bool same = is_first || (own.has_value() == step.part.has_value() &&
-                                   (!own || (own->ranges == step.part->ranges && own->attributes == step.part->attributes)));
-    if (!same) return std::nullopt;
+    if (!is_first && own != step.part) return std::nullopt;
     step.part = std::move(own);
     is_first = false;
   }
   for (std::size_t k = 0; k < node.operands.size(); ++k) {
-    if (arena_.is_absent(node.operands[k])) continue;
+    if (arena_.is_absent(node.operands[k]) || !step.reads(k)) continue;
     if (auto all = whole(node.operands[k])) step.operands[k] = *std::move(all);
   }
   if (!step.part) return step;
@@ -151,14 +195,39 @@ std::optional<PartProgram> PartPrograms::program(std::span<const NodeId> operati
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) is_asked = is_asked || program.boxes.contains({operations[position], k});
     if (!is_asked) continue;
     const bool is_reduced = terms && terms->position == position;
-    auto made = step(operations[position], program, is_reduced ? std::optional(terms->terms) : std::nullopt);
+    auto made = step(operations[position], program, is_reduced ? terms : std::nullopt);
     if (!made) return std::nullopt;
     for (std::size_t k = 0; k < node.operands.size(); ++k)
-      if (!arena_.is_absent(node.operands[k])) ask(node.operands[k], made->operands[k]);
+      if (!arena_.is_absent(node.operands[k]) && made->reads(k)) ask(node.operands[k], made->operands[k]);
     program.steps.push_back(*std::move(made));
   }
   std::ranges::reverse(program.steps);
   return program;
+}
+
+SummedProgram divided_at_sum(const ir::Arena& arena, const PartProgram& program, NodeId reduced) {
+  SummedProgram divided;
+  divided.sum = {reduced, 0};
+  // Operations that both need are in both.
+  const auto needed_by = [&](std::set<NodeId> needed, PartProgram& into) {
+    for (auto step = program.steps.rbegin(); step != program.steps.rend(); ++step) {
+      if (!needed.contains(step->node)) continue;
+      into.steps.push_back(*step);
+      for (const ValueId operand : arena.node(step->node).operands)
+        if (operand.node != reduced) needed.insert(operand.node);
+    }
+    std::ranges::reverse(into.steps);
+    into.boxes = program.boxes;
+  };
+  needed_by({reduced}, divided.terms);
+  std::set<NodeId> after = {reduced};
+  for (const PartStep& step : program.steps) {
+    const auto& operands = arena.node(step.node).operands;
+    if (std::ranges::any_of(operands, [&](ValueId operand) { return after.contains(operand.node); })) after.insert(step.node);
+  }
+  after.erase(reduced);
+  needed_by(std::move(after), divided.after);
+  return divided;
 }
 
 Result<ir::Attributes> known_attributes(const ir::Symbols& symbols, const ir::Attributes& attributes, const ir::Symbols::Valuation& sizes) {
@@ -179,6 +248,28 @@ Result<ir::Attributes> known_attributes(const ir::Symbols& symbols, const ir::At
     result.set(attribute.name, std::move(value));
   }
   return result;
+}
+
+Result<partition::PartOperation> known_part(const ir::Arena& arena, const PartStep& step, const ir::Symbols::Valuation& sizes) {
+  const ir::Symbols& symbols = arena.symbols();
+  partition::PartOperation part = step.part.value_or(partition::PartOperation{});
+  XFLOW_TRY(part.attributes, known_attributes(symbols, step.part ? part.attributes : arena.node(step.node).attributes, sizes));
+  if (part.share) {
+    const auto terms = symbols.evaluate(part.share->terms, sizes);
+    const auto all = symbols.evaluate(part.share->all, sizes);
+    if (!terms || !all) return fail(ErrorCode::unsupported, "the number of terms of a mean is not known");
+    part.share = partition::TermShare{*terms, *all};
+  }
+  if (part.rows) {
+    const auto begin = symbols.evaluate(part.rows->begin, sizes);
+    const auto size = symbols.evaluate(part.rows->size, sizes);
+    const auto all = symbols.evaluate(part.rows->all, sizes);
+    if (!begin || !size || !all) return fail(ErrorCode::unsupported, "the number of rows of a table is not known");
+    part.rows->begin = *begin;
+    part.rows->size = *size;
+    part.rows->all = *all;
+  }
+  return part;
 }
 
 }  // namespace xflow::parallel

@@ -20,6 +20,7 @@ bool has_method(PlacementObjective objective, PlacementMethod method) {
       return true;
     case PlacementMethod::orders:
     case PlacementMethod::ideals:
+    case PlacementMethod::milp:
       return objective == PlacementObjective::max_load;
     case PlacementMethod::greedy:
     case PlacementMethod::list:

@@ -51,8 +51,8 @@ Result<onnx_io::DeviceAnnotations> plan_annotations(const onnx_io::Document& doc
     const SplitOperator& op = model.operators()[number];
     const onnx_io::Node& node = document.node(nodes[number]);
     if (!has_equal_parts(model, number, plan[number]))
-      return fail(ErrorCode::unsupported,
-                  fmt::format("{} has unequal parts, which a configuration of ONNX cannot express", describe(document, node.id)));
+      return fail(ErrorCode::unsupported, fmt::format("{} has parts that are no equal shards, which a configuration of ONNX cannot express",
+                                                      describe(document, node.id)));
     onnx_io::NodeAnnotation annotation;
     annotation.configuration = configuration.name;
     const auto add = [&](std::string_view name, const ir::Shape& shape, const std::vector<ShardedDimension>& dimensions) {

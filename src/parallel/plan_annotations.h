@@ -22,7 +22,7 @@ using NamedValues = std::unordered_map<std::string_view, ir::ValueId>;
 // they have shards. Devices with the same shard are a group. An operand of which a part needs a halo has the
 // shard without it: ONNX has no halos.
 //
-// Errors: unsupported for unequal parts, with the node.
+// Errors: unsupported for parts without has_equal_parts, with the node.
 Result<onnx_io::DeviceAnnotations> plan_annotations(const onnx_io::Document& document, std::span<const onnx_io::NodeId> nodes,
                                                     const NamedValues& values, const SplitModel& model, const SplitPlan& plan,
                                                     onnx_io::DeviceConfiguration configuration);

@@ -11,6 +11,7 @@
 
 #include "src/onnx/lift/graph_shapes.h"
 #include "src/parallel/input_shards.h"
+#include "src/parallel/node_loops.h"
 #include "src/parallel/plan_faults.h"
 #include "src/parallel/shard_layout.h"
 #include "src/parallel/stage_order.h"
@@ -37,7 +38,7 @@ std::set<GraphId> graphs_of(const Document& document, const DeviceAnnotations& a
 class PlanChecker {
  public:
   PlanChecker(const Document& document, const DeviceAnnotations& annotations)
-      : document_(document), annotations_(annotations), shapes_(document, graphs_of(document, annotations)) {}
+      : document_(document), annotations_(annotations), shapes_(document, graphs_of(document, annotations)), loops_(shapes_) {}
 
   PlanCheck run() {
     PlanCheck check;
@@ -161,7 +162,19 @@ class PlanChecker {
     return left != nullptr && *left ? std::optional(DividedInput{position, tensor, &**left, false}) : std::nullopt;
   }
 
-  // Compares the inputs of a node. Returns false if they are divided and there is no rule for the operator.
+  // Whether a result is divided along an axis that reads one input after the other, as that of a
+  // concatenation. Then parts of it need no element of some inputs.
+  bool is_divided_apart(const onnx_io::Node& node, const InputLoops& loops, std::string_view configuration) const {
+    return std::ranges::any_of(node.outputs, [&](std::string_view name) {
+      const auto* own = name.empty() ? nullptr : spec_at(configuration, node.id, name);
+      if (own == nullptr || !*own) return false;
+      return std::ranges::any_of((*own)->cuts, [&](const AxisCut& cut) {
+        return std::ranges::any_of(loops, [&](const auto& axes) { return axes && cut.axis < axes->size() && (*axes)[cut.axis].is_apart; });
+      });
+    });
+  }
+
+  // Compares the inputs of a node. Returns false if there is no rule for the operator or a divided axis.
   bool compare(onnx_io::NodeId id, const NodeAnnotation& annotation) {
     const onnx_io::Node& node = document_.node(id);
     std::vector<DividedInput> inputs;
@@ -173,11 +186,13 @@ class PlanChecker {
       if (const auto input = input_at(node, k, annotation.configuration)) inputs.push_back(*input);
     }
     const bool is_divided = std::ranges::any_of(inputs, [](const DividedInput& input) { return !input.layout->cuts.empty(); });
-    if (inputs.size() < 2 || (!is_divided && std::ranges::none_of(inputs, &DividedInput::is_own))) return true;
-    const auto loops = input_loops(document_, node, ranks);
+    if (!is_divided && (inputs.size() < 2 || std::ranges::none_of(inputs, &DividedInput::is_own))) return true;
+    auto loops = loops_.of(node);
+    if (!loops) loops = loops_by_ranks(document_, node, ranks);
     if (!loops) return !is_divided;
-    compare_inputs(inputs, *loops, place_of(id, annotation), faults_);
-    return true;
+    const bool has_one_result = std::ranges::count_if(node.outputs, [](std::string_view name) { return !name.empty(); }) == 1;
+    const bool meets = has_one_result && !is_divided_apart(node, *loops, annotation.configuration);
+    return compare_inputs(inputs, *loops, meets, place_of(id, annotation), faults_);
   }
 
   void count(PlanCheck& check) const {
@@ -206,6 +221,7 @@ class PlanChecker {
   const Document& document_;
   const DeviceAnnotations& annotations_;
   onnx_io::GraphShapes shapes_;
+  NodeLoops loops_;
   std::map<std::string_view, const DeviceConfiguration*> configurations_;
   std::map<std::string, std::map<onnx_io::NodeId, std::int64_t>> stages_;  // by configuration
   std::map<TensorKey, std::optional<ShardLayout>> layouts_;                // of specs; none for a faulty one

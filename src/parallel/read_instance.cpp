@@ -1,7 +1,10 @@
 // Reads instances and their splits from JSON.
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "src/parallel/instance.h"
 #include "src/parallel/json_fields.h"
@@ -17,14 +20,15 @@ constexpr std::size_t kMostNodes = std::size_t{1} << 24;
 
 Result<std::uint32_t> read_count(const JsonFields& fields, const char* name) {
   XFLOW_TRY(const std::int64_t count, fields.integer(name));
-  if (count < 0 || count > kMostDevices) return fields.fault(fmt::format("'{}' is not from 0 to {}: {}", name, kMostDevices, count));
+  if (count < 0 || count > kMostDevices)
+    return fields.fault_of(name, fmt::format("'{}' is not from 0 to {}: {}", name, kMostDevices, count));
   return static_cast<std::uint32_t>(count);
 }
 
-Result<PlacementNode> read_node(const Json& json, std::size_t position, const std::string& where) {
-  if (!json.is_object()) return fail(ErrorCode::unreadable, fmt::format("nodes[{}] is not an object", position), where);
-  XFLOW_TRY(const std::int64_t id, JsonFields(json, fmt::format("nodes[{}] ", position), where).integer("id"));
-  const JsonFields fields(json, fmt::format("node {}: ", id), where);
+Result<PlacementNode> read_node(const Json& json, std::size_t position, const JsonDocument& document) {
+  if (!json.is_object()) return document.fault(json, fmt::format("nodes[{}] is not an object", position));
+  XFLOW_TRY(const std::int64_t id, JsonFields(json, fmt::format("nodes[{}] ", position), document).integer("id"));
+  const JsonFields fields(json, fmt::format("node {}: ", id), document);
   PlacementNode node;
   node.id = id;
   XFLOW_TRY(node.cpu_time, fields.amount("cpuLatency"));
@@ -38,39 +42,38 @@ Result<PlacementNode> read_node(const Json& json, std::size_t position, const st
   return node;
 }
 
-Result<Positions> read_nodes(const Json& array, PlacementInstance& instance, const std::string& where) {
-  if (array.empty()) return fail(ErrorCode::unreadable, "'nodes' is empty", where);
-  if (array.size() > kMostNodes) return fail(ErrorCode::unreadable, fmt::format("more than {} nodes", kMostNodes), where);
+Result<Positions> read_nodes(const Json& array, PlacementInstance& instance, const JsonDocument& document) {
+  if (array.empty()) return document.fault(array, "'nodes' is empty");
+  if (array.size() > kMostNodes) return document.fault(array, fmt::format("more than {} nodes", kMostNodes));
   Positions positions;
   instance.nodes.reserve(array.size());
   for (const Json& json : array) {
     const auto position = static_cast<std::uint32_t>(instance.nodes.size());
-    XFLOW_TRY(const PlacementNode node, read_node(json, position, where));
+    XFLOW_TRY(const PlacementNode node, read_node(json, position, document));
     if (!positions.emplace(node.id, position).second)
-      return fail(ErrorCode::unreadable, fmt::format("node {}: the id occurs twice", node.id), where);
+      return document.fault(json["id"], fmt::format("node {}: the id occurs twice", node.id));
     instance.nodes.push_back(node);
   }
   instance.output_cost.assign(instance.nodes.size(), 0);
   return positions;
 }
 
-Result<void> read_edges(const Json& array, const Positions& positions, PlacementInstance& instance, const std::string& where) {
+Result<void> read_edges(const Json& array, const Positions& positions, PlacementInstance& instance, const JsonDocument& document) {
   std::vector<bool> has_cost(instance.nodes.size());
   for (std::size_t k = 0; k < array.size(); ++k) {
-    if (!array[k].is_object()) return fail(ErrorCode::unreadable, fmt::format("edges[{}] is not an object", k), where);
-    const JsonFields ends(array[k], fmt::format("edges[{}] ", k), where);
+    if (!array[k].is_object()) return document.fault(array[k], fmt::format("edges[{}] is not an object", k));
+    const JsonFields ends(array[k], fmt::format("edges[{}] ", k), document);
     XFLOW_TRY(const std::int64_t source, ends.integer("sourceId"));
     XFLOW_TRY(const std::int64_t reader, ends.integer("destId"));
-    const JsonFields fields(array[k], fmt::format("edge {} -> {}: ", source, reader), where);
-    for (const std::int64_t end : {source, reader}) {
-      if (!positions.contains(end)) return fields.fault(fmt::format("there is no node {}", end));
-    }
+    const JsonFields fields(array[k], fmt::format("edge {} -> {}: ", source, reader), document);
+    if (!positions.contains(source)) return fields.fault_of("sourceId", fmt::format("there is no node {}", source));
+    if (!positions.contains(reader)) return fields.fault_of("destId", fmt::format("there is no node {}", reader));
     if (source == reader) return fields.fault("a node cannot read its own output");
     XFLOW_TRY(const double cost, fields.amount("cost"));
     const std::uint32_t from = positions.at(source);
     double& known = instance.output_cost[from];
     if (has_cost[from] && known != cost)
-      return fields.fault(fmt::format("its cost is {}, but another edge of node {} has {}", cost, source, known));
+      return fields.fault_of("cost", fmt::format("its cost is {}, but another edge of node {} has {}", cost, source, known));
     known = cost;
     has_cost[from] = true;
     instance.edges.push_back({from, positions.at(reader)});
@@ -81,20 +84,21 @@ Result<void> read_edges(const Json& array, const Positions& positions, Placement
 }
 
 // A cycle of the graph, or of its forward nodes if it has backward nodes.
-Result<void> check_acyclic(const PlacementInstance& instance, const std::string& where) {
+Result<void> check_acyclic(const PlacementInstance& instance, const Json& nodes, const JsonDocument& document) {
   const auto in_cycle = node_of_cycle(static_cast<std::uint32_t>(instance.nodes.size()), instance.edges);
   if (!in_cycle) return {};
-  return fail(ErrorCode::unreadable, fmt::format("node {} is in a cycle", instance.nodes[*in_cycle].id), where);
+  return document.fault(nodes[*in_cycle], fmt::format("node {} is in a cycle", instance.nodes[*in_cycle].id));
 }
 
 // Without a CPU, each class must fit an accelerator.
-Result<void> check_fit(const PlacementInstance& instance, const std::string& where) {
-  if (instance.devices() == 0) return fail(ErrorCode::unreadable, "there are no devices: 'maxFPGAs' and 'maxCPUs' are 0", where);
+Result<void> check_fit(const PlacementInstance& instance, const Json& nodes, const JsonDocument& document) {
+  if (instance.devices() == 0) return document.fault(document.root()["maxFPGAs"], "there are no devices: 'maxFPGAs' and 'maxCPUs' are 0");
   if (instance.cpus > 0) return {};
   std::unordered_map<std::int64_t, double> bytes_of_class;
-  for (const PlacementNode& node : instance.nodes) {
-    if (!node.on_accelerator)
-      return fail(ErrorCode::unsupported, fmt::format("node {} fits no device: it needs a CPU, and there is none", node.id), where);
+  for (std::size_t k = 0; k < instance.nodes.size(); ++k) {
+    const PlacementNode& node = instance.nodes[k];
+    const auto unfit = [&](std::string message) { return fail(ErrorCode::unsupported, std::move(message), document.place_of(nodes[k])); };
+    if (!node.on_accelerator) return unfit(fmt::format("node {} fits no device: it needs a CPU, and there is none", node.id));
     double bytes = node.bytes;
     std::string what = fmt::format("node {}", node.id);
     if (node.colour) {
@@ -102,86 +106,100 @@ Result<void> check_fit(const PlacementInstance& instance, const std::string& whe
       what += fmt::format(" and its colour class {}", *node.colour);
     }
     if (bytes > instance.memory) {
-      return fail(ErrorCode::unsupported,
-                  fmt::format("{} fits no device: it takes {:.0f} bytes, an accelerator has {:.0f}, and there is no CPU", what, bytes,
-                              instance.memory),
-                  where);
+      return unfit(fmt::format("{} fits no device: it takes {:.0f} bytes, an accelerator has {:.0f}, and there is no CPU", what, bytes,
+                               instance.memory));
     }
   }
   return {};
 }
 
-// The nodes of one device of a split, whose name in messages is `owner`.
-Result<void> read_part(const Json& json, const std::string& owner, std::uint32_t device, const PlacementInstance& instance,
-                       const Positions& positions, std::vector<std::optional<std::uint32_t>>& devices, const std::string& where) {
-  if (!json.is_object()) return fail(ErrorCode::unreadable, owner + " is not an object", where);
-  XFLOW_TRY(const Json* nodes, JsonFields(json, owner + " ", where).array("nodes"));
-  for (const Json& id : *nodes) {
-    if (!id.is_number_integer()) return fail(ErrorCode::unreadable, owner + ": the id of a node is not an integer", where);
-    const auto found = positions.find(id.get<std::int64_t>());
-    if (found == positions.end())
-      return fail(ErrorCode::unreadable, fmt::format("{}: the instance has no node {}", owner, id.get<std::int64_t>()), where);
-    if (devices[found->second])
-      return fail(ErrorCode::unreadable, fmt::format("{}: node {} is named twice", owner, id.get<std::int64_t>()), where);
-    if (device < instance.accelerators && !instance.nodes[found->second].on_accelerator)
-      return fail(ErrorCode::unreadable, fmt::format("{}: node {} needs a CPU", owner, id.get<std::int64_t>()), where);
-    devices[found->second] = device;
+// Reads the nodes of each device.
+class SplitReader {
+ public:
+  SplitReader(const PlacementInstance& instance, const JsonDocument& document)
+      : instance_(instance), document_(document), named_(instance.nodes.size()) {
+    for (std::uint32_t k = 0; k < instance.nodes.size(); ++k) positions_.emplace(instance.nodes[k].id, k);
   }
-  return {};
-}
 
-// Gives nodes that the split does not name the device of their class. Errors: a class on two devices.
-Result<NodeDevices> complete(const PlacementInstance& instance, const std::vector<std::optional<std::uint32_t>>& devices,
-                             const std::string& where) {
-  std::unordered_map<std::int64_t, std::uint32_t> device_of_class;
-  for (std::size_t k = 0; k < devices.size(); ++k) {
-    const auto colour = instance.nodes[k].colour;
-    if (!devices[k] || !colour) continue;
-    if (device_of_class.emplace(*colour, *devices[k]).first->second != *devices[k])
-      return fail(ErrorCode::unreadable, fmt::format("node {}: its colour class {} is on two devices", instance.nodes[k].id, *colour),
-                  where);
-  }
-  NodeDevices result(devices.size());
-  for (std::size_t k = 0; k < devices.size(); ++k) {
-    const auto colour = instance.nodes[k].colour;
-    if (devices[k]) {
-      result[k] = *devices[k];
-    } else if (colour && device_of_class.contains(*colour)) {
-      result[k] = device_of_class.at(*colour);
-      if (result[k] < instance.accelerators && !instance.nodes[k].on_accelerator)
-        return fail(ErrorCode::unreadable, fmt::format("node {} needs a CPU, but its class is on an accelerator", instance.nodes[k].id),
-                    where);
-    } else {
-      return fail(ErrorCode::unreadable, fmt::format("node {} is on no device", instance.nodes[k].id), where);
+  // The nodes of a device, whose name in messages is `owner`.
+  Result<void> read_part(const Json& json, const std::string& owner, std::uint32_t device) {
+    if (!json.is_object()) return document_.fault(json, owner + " is not an object");
+    XFLOW_TRY(const Json* nodes, JsonFields(json, owner + " ", document_).array("nodes"));
+    for (const Json& id : *nodes) {
+      const auto fault = [&](const std::string& message) { return document_.fault(id, fmt::format("{}: {}", owner, message)); };
+      if (!is_int64(id)) return fault("the id of a node is not an integer");
+      const auto number = id.get<std::int64_t>();
+      const auto found = positions_.find(number);
+      if (found == positions_.end()) return fault(fmt::format("the instance has no node {}", number));
+      if (named_[found->second]) return fault(fmt::format("node {} is named twice", number));
+      if (device < instance_.accelerators && !instance_.nodes[found->second].on_accelerator)
+        return fault(fmt::format("node {} needs a CPU", number));
+      named_[found->second] = Named{device, &id};
     }
+    return {};
   }
-  return result;
-}
+
+  // Gives nodes that the split does not name the device of their class. Errors: a class on two devices.
+  Result<NodeDevices> complete() const {
+    std::unordered_map<std::int64_t, Named> of_class;
+    for (std::size_t k = 0; k < named_.size(); ++k) {
+      const auto colour = instance_.nodes[k].colour;
+      if (!named_[k] || !colour) continue;
+      if (of_class.emplace(*colour, *named_[k]).first->second.device != named_[k]->device)
+        return document_.fault(*named_[k]->id,
+                               fmt::format("node {}: its colour class {} is on two devices", instance_.nodes[k].id, *colour));
+    }
+    NodeDevices result(named_.size());
+    for (std::size_t k = 0; k < named_.size(); ++k) {
+      const PlacementNode& node = instance_.nodes[k];
+      if (named_[k]) {
+        result[k] = named_[k]->device;
+        continue;
+      }
+      const auto found = node.colour ? of_class.find(*node.colour) : of_class.end();
+      if (found == of_class.end()) return document_.fault(document_.root(), fmt::format("node {} is on no device", node.id));
+      result[k] = found->second.device;
+      if (result[k] < instance_.accelerators && !node.on_accelerator)
+        return document_.fault(*found->second.id, fmt::format("node {} needs a CPU, but its class is on an accelerator", node.id));
+    }
+    return result;
+  }
+
+ private:
+  // A node that the split names.
+  struct Named {
+    std::uint32_t device;
+    const Json* id;
+  };
+
+  const PlacementInstance& instance_;
+  const JsonDocument& document_;
+  Positions positions_;
+  std::vector<std::optional<Named>> named_;
+};
 
 }  // namespace
 
 Result<PlacementInstance> read_instance(std::string_view text, const std::string& where) {
-  XFLOW_TRY(const Json json, parse_object(text, where, "an instance of a placement"));
-  const JsonFields fields(json, "the instance ", where);
+  XFLOW_TRY(const JsonDocument document, JsonDocument::parse(text, where, "an instance of a placement"));
+  const JsonFields fields(document.root(), "the instance ", document);
   PlacementInstance instance;
   XFLOW_TRY(instance.accelerators, read_count(fields, "maxFPGAs"));
   XFLOW_TRY(instance.cpus, read_count(fields, "maxCPUs"));
   XFLOW_TRY(instance.memory, fields.amount("maxSizePerFPGA"));
   XFLOW_TRY(const Json* nodes, fields.array("nodes"));
   XFLOW_TRY(const Json* edges, fields.array("edges"));
-  XFLOW_TRY(const Positions positions, read_nodes(*nodes, instance, where));
-  XFLOW_CHECK(read_edges(*edges, positions, instance, where));
-  XFLOW_CHECK(check_acyclic(instance, where));
-  XFLOW_CHECK(check_fit(instance, where));
+  XFLOW_TRY(const Positions positions, read_nodes(*nodes, instance, document));
+  XFLOW_CHECK(read_edges(*edges, positions, instance, document));
+  XFLOW_CHECK(check_acyclic(instance, *nodes, document));
+  XFLOW_CHECK(check_fit(instance, *nodes, document));
   return instance;
 }
 
 Result<NodeDevices> read_split(std::string_view text, const PlacementInstance& instance, const std::string& where) {
-  XFLOW_TRY(const Json json, parse_object(text, where, "a split of an instance"));
-  const JsonFields fields(json, "the split ", where);
-  Positions positions;
-  for (std::uint32_t k = 0; k < instance.nodes.size(); ++k) positions.emplace(instance.nodes[k].id, k);
-  std::vector<std::optional<std::uint32_t>> devices(instance.nodes.size());
+  XFLOW_TRY(const JsonDocument document, JsonDocument::parse(text, where, "a split of an instance"));
+  const JsonFields fields(document.root(), "the split ", document);
+  SplitReader reader(instance, document);
   struct Kind {
     const char* name;
     const char* devices;  // in messages
@@ -198,12 +216,11 @@ Result<NodeDevices> read_split(std::string_view text, const PlacementInstance& i
       // A device without nodes needs none of the instance.
       if (part.is_object() && part.contains("nodes") && part["nodes"].is_array() && part["nodes"].empty()) continue;
       if (used == kind.count)
-        return fail(ErrorCode::unreadable, fmt::format("{}: more parts than {} of the instance ({})", owner, kind.devices, kind.count),
-                    where);
-      XFLOW_CHECK(read_part(part, owner, kind.first + used++, instance, positions, devices, where));
+        return document.fault(part, fmt::format("{}: more parts than {} of the instance ({})", owner, kind.devices, kind.count));
+      XFLOW_CHECK(reader.read_part(part, owner, kind.first + used++));
     }
   }
-  return complete(instance, devices, where);
+  return reader.complete();
 }
 
 }  // namespace xflow::parallel

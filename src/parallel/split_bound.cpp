@@ -43,7 +43,9 @@ std::optional<StepBound> step_bound(SplitModel& model, const DeviceCluster& clus
     work += own.seconds / cluster.size();
     for (const std::uint32_t read : model.operators()[number].reads)
       if (const std::uint32_t maker = model.values()[read].maker; maker != kNoOperator) path[number] = std::max(path[number], path[maker]);
-    path[number] += own.launches + (own.seconds - own.launches) / cluster.size();
+    // A path of one micro-batch may have hardly more than launches.
+    path[number] += own.launches;
+    if (kind == StepKind::inference) path[number] += (own.seconds - own.launches) / cluster.size();
     longest = std::max(longest, path[number]);
   }
   return StepBound{std::max(work, longest), longest > work};

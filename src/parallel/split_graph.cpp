@@ -1,6 +1,7 @@
 #include "src/parallel/split_graph.h"
 
 #include <map>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -42,28 +43,53 @@ class GraphOfPlan {
     return assembler_.join(held->second, box);
   }
 
+  using Made = std::unordered_map<ValueId, BoxValue>;
+
   Result<void> add(std::uint32_t number) {
     const SplitOperator& op = model_.operators()[number];
-    std::map<Box, std::map<Interval, std::vector<BoxValue>>> terms;  // of results, by the terms of a reduction
+    const bool has_terms = plan_[number].degree(SplitTarget::reduction) > 1;
+    std::map<Box, std::map<Interval, PartProgram>> programs;  // of results, by the terms of a reduction
     for (std::uint32_t part = 0; part < plan_[number].parts(); ++part) {
       const PlannedPart planned = planned_part(model_, number, plan_[number], part);
-      auto& results = terms[planned.output][planned.terms.value_or(Interval{})];
-      if (!results.empty()) continue;  // a copy
-      const auto program = model_.program(number, planned.output, planned.terms);
+      const auto [own, is_new] = programs[planned.output].try_emplace(planned.terms.value_or(Interval{}));
+      if (!is_new) continue;  // a copy
+      auto program = model_.program(number, planned.output, planned.terms);
       if (!program) return fail(ErrorCode::internal, "a part of the plan does not exist");
-      XFLOW_TRY(const auto made, assembler_.run(*program, [&](ValueId value, const Box& box) { return outside(value, box); }));
-      for (const std::uint32_t value : op.outputs) results.push_back(made.at(model_.values()[value].id));
+      own->second = *std::move(program);
     }
-    for (auto& [box, parts] : terms) {
-      for (std::size_t k = 0; k < op.outputs.size(); ++k) {
-        BoxValue sum = parts.begin()->second[k];
-        for (auto next = std::next(parts.begin()); next != parts.end(); ++next) {
-          XFLOW_TRY(sum.value, ops::apply(arena_, "add", {sum.value, next->second[k].value}));
-        }
-        held_[model_.values()[op.outputs[k]].id].push_back(std::move(sum));
+    const auto read = [&](ValueId value, const Box& box) { return outside(value, box); };
+    for (const auto& [box, terms] : programs) {
+      Made made;
+      if (has_terms) {
+        XFLOW_TRY(made, reduced(op, terms));
+      } else {
+        XFLOW_TRY(made, assembler_.run(terms.begin()->second, read));
       }
+      for (const std::uint32_t value : op.outputs) held_[model_.values()[value].id].push_back(made.at(model_.values()[value].id));
     }
     return {};
+  }
+
+  // The results of programs for the terms of a reduction.
+  Result<Made> reduced(const SplitOperator& op, const std::map<Interval, PartProgram>& terms) {
+    const ir::NodeId reduced = op.operations[model_.kind(op).reduced];
+    const char* const combine = partition::combining_operator(model_.kind(op).reduction_kind);
+    std::optional<BoxValue> sum;
+    for (const auto& [interval, program] : terms) {
+      const SummedProgram divided = divided_at_sum(arena_, program, reduced);
+      XFLOW_TRY(const Made made, assembler_.run(divided.terms, [&](ValueId value, const Box& box) { return outside(value, box); }));
+      BoxValue own = made.at(divided.sum);
+      if (sum) {
+        XFLOW_TRY(own.value, ops::apply(arena_, combine, {sum->value, own.value}));
+      }
+      sum = std::move(own);
+    }
+    const SummedProgram divided = divided_at_sum(arena_, terms.begin()->second, reduced);
+    XFLOW_TRY(Made made, assembler_.run(divided.after, [&](ValueId value, const Box& box) -> Result<ValueId> {
+      return value == divided.sum ? assembler_.slice(sum->value, sum->box, box) : outside(value, box);
+    }));
+    made.insert_or_assign(divided.sum, *sum);
+    return made;
   }
 
   SplitModel& model_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 #include <set>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <unordered_set>
 
 #include "src/kernels/node_launch.h"
+#include "src/onnx/lower/lower.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "src/parallel/kernel_times.h"
@@ -27,10 +29,28 @@ bool is_product(const ir::Node& node) {
   return node.kind == ir::NodeKind::operation && (node.op == ops::id_of(ops::Op::Matmul) || node.op == ops::id_of(ops::Op::Conv));
 }
 
+// Whether the gradients of an operation do not depend on its operands.
+bool is_linear(const ir::Arena& arena, const ir::Node& node) {
+  static constexpr std::array kLinear = {
+      ops::Op::Add,     ops::Op::AveragePool, ops::Op::Cast,     ops::Op::Concat, ops::Op::Cumsum,    ops::Op::DepthToSpace,
+      ops::Op::Dropout, ops::Op::Expand,      ops::Op::Identity, ops::Op::Neg,    ops::Op::Pad,       ops::Op::ReduceMean,
+      ops::Op::Reshape, ops::Op::ReduceSum,   ops::Op::Resize,   ops::Op::Slice,  ops::Op::Split,     ops::Op::SpaceToDepth,
+      ops::Op::ShapeOf, ops::Op::Sub,         ops::Op::Tile,     ops::Op::Trilu,  ops::Op::Transpose, ops::Op::Gather};
+  if (node.kind != ir::NodeKind::operation) return false;
+  const auto is_number = [&](ValueId operand) {
+    return !arena.is_absent(operand) && arena.node(operand).kind == ir::NodeKind::constant && arena.node(operand).constant.elements() == 1;
+  };
+  if (node.op == ops::id_of(ops::Op::Mul)) return std::ranges::any_of(node.operands, is_number);
+  if (node.op == ops::id_of(ops::Op::Div)) return is_number(node.operands[1]);
+  return std::ranges::any_of(kLinear, [&](ops::Op op) { return node.op == ops::id_of(op); });
+}
+
 }  // namespace
 
-SplitModel::SplitModel(ir::Arena& arena, ir::Symbols::Valuation sizes)
-    : arena_(arena), sizes_(std::move(sizes)), programs_(arena, sizes_) {}
+SplitModel::SplitModel(ir::Arena& arena, ir::Symbols::Valuation sizes, std::shared_ptr<PartPrograms> programs)
+    : arena_(arena), sizes_(std::move(sizes)), programs_(std::move(programs)) {
+  if (programs_ == nullptr) programs_ = std::make_shared<PartPrograms>(arena, sizes_);
+}
 
 class SplitModel::Builder {
  public:
@@ -44,7 +64,8 @@ class SplitModel::Builder {
     add_operators();
     std::map<std::string, std::uint32_t> kinds;
     for (std::uint32_t op = 0; op < into_.operators_.size(); ++op) {
-      const auto [found, is_new] = kinds.emplace(text_of(into_.operators_[op]), static_cast<std::uint32_t>(kinds.size()));
+      const std::string text = text_of(into_.operators_[op]) + (sources_[op].is_kept ? "|kept" : "");
+      const auto [found, is_new] = kinds.emplace(text, static_cast<std::uint32_t>(kinds.size()));
       into_.operators_[op].kind = found->second;
       if (!is_new) continue;
       into_.kinds_.emplace_back().first = op;
@@ -86,6 +107,7 @@ class SplitModel::Builder {
       std::set<ValueId> known;
       for (const NodeId id : op.operations) {
         op.is_product = op.is_product || is_product(arena_.node(id));
+        op.keeps_operands = op.keeps_operands || !is_linear(arena_, arena_.node(id));
         for (const ValueId operand : arena_.node(id).operands) {
           if (arena_.is_absent(operand) || is_own(op, operand) || !known.insert(operand).second) continue;
           op.reads.push_back(value(operand));
@@ -153,16 +175,17 @@ class SplitModel::Builder {
     const SplitValue& result = into_.values_[op.outputs[0]];
     if (into_.part(kind.first, result.whole, std::nullopt) == nullptr)
       return fail(ErrorCode::unsupported, fmt::format("{} has no time on a device of the cluster", sources_[kind.first].place));
-    const auto opaque = std::ranges::find_if(op.operations, [&](NodeId id) { return arena_.node(id).kind == ir::NodeKind::opaque; });
+    const bool is_opaque = std::ranges::any_of(op.operations, [&](NodeId id) { return arena_.node(id).kind == ir::NodeKind::opaque; });
+    const bool is_kept = sources_[kind.first].is_kept;
     for (std::size_t d = 0; d < result.whole.size(); ++d) {
       OperatorAxis axis;
-      if (opaque != op.operations.end())
-        axis.obstacle = "xflow does not know the operator";
+      if (is_opaque || is_kept)
+        axis.obstacle = is_opaque ? "xflow does not know the operator" : "its sizes are known when it runs";
       else
         find_axis(op, d, axis);
       kind.axes.push_back(std::move(axis));
     }
-    if (opaque == op.operations.end()) find_reduction(op, kind);
+    if (!is_opaque && !is_kept) find_reduction(op, kind);
     // What a part of an axis reads; an axis of which no part exists is none.
     for (std::size_t d = 0; d < kind.axes.size(); ++d) {
       OperatorAxis& axis = kind.axes[d];
@@ -197,21 +220,22 @@ class SplitModel::Builder {
     }
   }
 
-  // The least multiple at which parts of a dimension of a value may begin; 0, with the reason, if there are
-  // none.
-  std::int64_t block_of(const SplitOperator& op, ValueId value, std::size_t dimension, std::string& why) {
+  // The least multiple at which parts of a dimension of a value may begin; 0, with the obstacle, if there
+  // are none.
+  std::int64_t block_of(const SplitOperator& op, ValueId value, std::size_t dimension, OperatorAxis& of) {
     if (!is_own(op, value)) return 1;
-    why = into_.programs_.obstacle(value, dimension);
+    std::string& why = of.obstacle;
+    why = into_.programs_->obstacle(value, dimension);
     if (!why.empty()) {
       why = fmt::format("{}: {}", ops::get(arena_.node(value).op).signature.name, why);
       return 0;
     }
-    const partition::SplitAxis& axis = into_.programs_.axes(value)[dimension];
-    std::int64_t block = *into_.programs_.number(axis.block);
+    const partition::SplitAxis& axis = into_.programs_->axes(value)[dimension];
+    std::int64_t block = *into_.programs_->number(axis.block);
     for (const partition::FollowedDimension& own : axis.followed) {
       const ValueId operand = arena_.node(value).operands[static_cast<std::size_t>(own.operand)];
-      const std::int64_t inner = block_of(op, operand, static_cast<std::size_t>(own.dimension), why);
-      const auto stride = into_.programs_.number(own.stride);
+      const std::int64_t inner = block_of(op, operand, static_cast<std::size_t>(own.dimension), of);
+      const auto stride = into_.programs_->number(own.stride);
       if (inner == 0 || !stride) return 0;
       if (inner == 1) continue;
       if (own.overlaps() || !own.low.is_zero()) {
@@ -220,11 +244,19 @@ class SplitModel::Builder {
       }
       block *= inner / std::gcd(inner, *stride);
     }
+    for (const partition::JoinedOperand& own : axis.joined) {
+      of.is_joined = true;
+      const ValueId operand = arena_.node(value).operands[static_cast<std::size_t>(own.operand)];
+      const std::int64_t inner = block_of(op, operand, static_cast<std::size_t>(own.dimension), of);
+      if (inner == 1) continue;
+      if (inner > 1) why = "parts of its operations do not meet";
+      return 0;
+    }
     return block;
   }
   void find_axis(const SplitOperator& op, std::size_t dimension, OperatorAxis& axis) {
     const SplitValue& result = into_.values_[op.outputs[0]];
-    const std::int64_t block = block_of(op, result.id, dimension, axis.obstacle);
+    const std::int64_t block = block_of(op, result.id, dimension, axis);
     if (block == 0) return;
     const std::int64_t size = result.whole[dimension].end;
     if (size % block != 0 || size / block < 2) {
@@ -235,20 +267,36 @@ class SplitModel::Builder {
     axis.blocks = size / block;
   }
 
-  // The reduction of the only product of the operator.
+  // The reduction of the only product of the operator; without a product, that of the only operation that
+  // has one, and whose result is as large as that of the operator.
   void find_reduction(const SplitOperator& op, OperatorKind& kind) {
     const auto products = std::ranges::count_if(op.operations, [&](NodeId id) { return is_product(arena_.node(id)); });
-    const auto found = std::ranges::find_if(op.operations, [&](NodeId id) { return is_product(arena_.node(id)); });
-    if (products != 1) return;
-    const auto& axes = into_.programs_.axes({*found, 0});
-    for (std::size_t a = 0; a < axes.size(); ++a) {
-      if (axes[a].kind != partition::AxisKind::sum || !into_.programs_.obstacle({*found, 0}, a).empty()) continue;
-      const std::int64_t terms = into_.programs_.number(axes[a].blocks).value_or(0);
-      if (terms < 2) continue;
-      kind.reduction.blocks = terms;
-      kind.reduced = static_cast<std::size_t>(found - op.operations.begin());
-      return;
+    if (products > 1) return;
+    std::optional<OperatorKind> reduced;
+    for (std::size_t position = 0; position < op.operations.size(); ++position) {
+      const ir::Node& node = arena_.node(op.operations[position]);
+      OperatorKind own = kind;
+      if (node.outputs.size() != 1 || is_product(node) != (products == 1)) continue;
+      if (!note_reduction({op.operations[position], 0}, position, own)) continue;
+      if (reduced) return;
+      reduced = std::move(own);
     }
+    if (!reduced) return;
+    const auto sum = into_.programs_->whole({op.operations[reduced->reduced], 0});
+    if (products == 1 || (sum && elements(*sum) == elements(into_.values_[op.outputs[0]].whole))) kind = *std::move(reduced);
+  }
+  bool note_reduction(ValueId value, std::size_t position, OperatorKind& kind) const {
+    const auto& axes = into_.programs_->axes(value);
+    for (std::size_t a = 0; a < axes.size(); ++a) {
+      if (!axes[a].is_reduction() || !into_.programs_->obstacle(value, a).empty()) continue;
+      kind.reduction.blocks = into_.programs_->number(axes[a].blocks).value_or(0);
+      if (kind.reduction.blocks < 2) continue;
+      kind.reduced = position;
+      kind.reduced_axis = a;
+      kind.reduction_kind = axes[a].kind;
+      return true;
+    }
+    return false;
   }
 
   SplitModel& into_;
@@ -259,8 +307,9 @@ class SplitModel::Builder {
 };
 
 Result<std::unique_ptr<SplitModel>> SplitModel::of(ir::Arena& arena, const ir::Graph& graph, std::vector<OperatorSource> operators,
-                                                   const ir::Symbols::Valuation& sizes, std::span<cost::KernelCosts* const> costs) {
-  std::unique_ptr<SplitModel> made(new SplitModel(arena, sizes));
+                                                   const ir::Symbols::Valuation& sizes, std::span<cost::KernelCosts* const> costs,
+                                                   std::shared_ptr<PartPrograms> programs) {
+  std::unique_ptr<SplitModel> made(new SplitModel(arena, sizes, std::move(programs)));
   for (cost::KernelCosts* own : costs) {
     auto found = std::ranges::find(made->sources_, own);
     made->source_of_.push_back(static_cast<std::uint32_t>(found - made->sources_.begin()));
@@ -325,8 +374,8 @@ std::optional<PartProgram> SplitModel::program(std::uint32_t number, const Box& 
     results.emplace_back(own.id, std::move(box));
   }
   std::optional<PartTerms> reduced;
-  if (terms) reduced = PartTerms{kinds_[op.kind].reduced, *terms};
-  return programs_.program(op.operations, results, reduced);
+  if (terms) reduced = PartTerms{kinds_[op.kind].reduced, kinds_[op.kind].reduced_axis, *terms};
+  return programs_->program(op.operations, results, reduced);
 }
 
 void SplitModel::note_estimate(std::uint32_t op, const std::string& reason) {
@@ -337,40 +386,72 @@ void SplitModel::note_estimate(std::uint32_t op, const std::string& reason) {
 bool SplitModel::add_times(const SplitOperator& op, const PartStep& step, PartWork& work) {
   const ir::Node& node = arena_.node(step.node);
   const std::uint32_t first = kinds_[op.kind].first;
-  Result<ops::KernelSpec> spec = node.kind == ir::NodeKind::opaque ? Result<ops::KernelSpec>(fail(ErrorCode::unsupported, "it is opaque"))
-                                                                   : part_kernel(arena_, sizes_, step);
-  if (!spec && step.part) return false;
-  if (!spec) {
-    note_estimate(first, spec.error().message);
+  auto kernels = node.kind == ir::NodeKind::opaque ? Result<std::vector<ops::KernelSpec>>(fail(ErrorCode::unsupported, "it is opaque"))
+                                                   : part_kernels(arena_, sizes_, step, opset_);
+  if (!kernels && step.part) return false;
+  if (!kernels) {
+    note_estimate(first, kernels.error().message);
     double bytes = 0;
     for (const ValueId operand : node.operands)
       if (!arena_.is_absent(operand)) bytes += bytes_of(arena_, operand, sizes_).value_or(0);
     for (std::uint32_t k = 0; k < node.outputs.size(); ++k) bytes += bytes_of(arena_, {step.node, k}, sizes_).value_or(0);
-    spec = stand_in(bytes);
+    kernels = std::vector<ops::KernelSpec>{stand_in(bytes)};
   }
-  if (!spec->is(ops::KernelFamily::none)) ++work.kernels;
+  return std::ranges::all_of(*kernels, [&](const ops::KernelSpec& spec) { return add_time(first, spec, is_product(node), work); });
+}
+
+bool SplitModel::add_time(std::uint32_t first, const ops::KernelSpec& spec, bool is_product, PartWork& work) {
+  if (!spec.is(ops::KernelFamily::none)) ++work.kernels;
   std::vector<ops::KernelSpec> gradients;
-  if (spec->is(ops::KernelFamily::product) && spec->operands.size() == 2) gradients = gradient_products(*spec);
+  if (spec.is(ops::KernelFamily::product) && spec.operands.size() == 2) gradients = gradient_products(spec);
   for (std::size_t source = 0; source < sources_.size(); ++source) {
-    const double own = seconds_of(*sources_[source], *spec, first);
+    const double own = seconds_of(*sources_[source], spec, first);
     if (own < 0) return false;
     work.seconds[source] += own;
     // The gradients of a convolution are those of its operands, each a convolution of about the same work.
-    if (gradients.empty()) work.backward[source] += (is_product(node) ? 2 : 1) * own;
+    if (gradients.empty()) work.backward[source] += (is_product ? 2 : 1) * own;
     for (const ops::KernelSpec& gradient : gradients)
       work.backward[source] += std::max(0.0, seconds_of(*sources_[source], gradient, first));
   }
   return true;
 }
 
+bool SplitModel::can_combine(const SplitOperator& op) const {
+  if (!opset_) return true;
+  const OperatorKind& kind = kinds_[op.kind];
+  ir::Arena scratch(arena_.shared_symbols());
+  const ValueId part = scratch.input(arena_.type({op.operations[kind.reduced], 0}), 0);
+  const auto made = ops::apply(scratch, partition::combining_operator(kind.reduction_kind), {part, part});
+  return made && onnx_io::can_export(scratch, made->node, *opset_);
+}
+
+// Divides the seconds of terms of a reduction into those up to the sum and those of what follows it.
+bool SplitModel::divide_times(const SplitOperator& op, const PartProgram& program, PartWork& work) {
+  const SummedProgram divided = divided_at_sum(arena_, program, op.operations[kinds_[op.kind].reduced]);
+  if (divided.after.steps.empty()) return true;
+  const auto seconds_of_steps = [&](const PartProgram& own) {
+    PartWork made;
+    made.seconds.assign(sources_.size(), 0);
+    made.backward.assign(sources_.size(), 0);
+    for (const PartStep& step : own.steps)
+      if (!add_times(op, step, made)) return std::vector<double>();
+    return made.seconds;
+  };
+  work.seconds = seconds_of_steps(divided.terms);
+  work.after = seconds_of_steps(divided.after);
+  return !work.seconds.empty() && !work.after.empty();
+}
+
 std::optional<PartWork> SplitModel::make_part(const SplitOperator& op, const Box& output, const std::optional<Interval>& terms) {
   const auto made = program(kinds_[op.kind].first, output, terms);
-  if (!made) return std::nullopt;
+  if (!made || (terms && !can_combine(op))) return std::nullopt;
   PartWork work;
   work.seconds.assign(sources_.size(), 0);
   work.backward.assign(sources_.size(), 0);
   for (const PartStep& step : made->steps)
     if (!add_times(op, step, work)) return std::nullopt;
+  work.after.assign(sources_.size(), 0);
+  if (terms && !divide_times(op, *made, work)) return std::nullopt;
   for (const std::uint32_t number : op.reads) {
     const auto box = made->boxes.find(values_[number].id);
     work.reads.push_back(box == made->boxes.end() ? Box() : box->second);

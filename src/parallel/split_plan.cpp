@@ -12,6 +12,13 @@ std::uint32_t OperatorPlan::parts() const {
   return product;
 }
 
+std::uint32_t OperatorPlan::batches() const {
+  std::uint32_t product = 1;
+  for (const Split& split : splits)
+    if (split.stride == 0) product *= split.degree;
+  return product;
+}
+
 std::uint32_t OperatorPlan::device(std::uint32_t part) const {
   std::uint32_t device = base;
   for (auto split = splits.rbegin(); split != splits.rend(); ++split) {
@@ -41,12 +48,40 @@ std::uint32_t OperatorPlan::position(std::uint32_t part, SplitTarget target, std
   return position;
 }
 
+std::uint32_t OperatorPlan::batch(std::uint32_t part) const {
+  std::uint32_t batch = 0;
+  std::uint32_t weight = 1;
+  for (auto split = splits.rbegin(); split != splits.rend(); ++split) {
+    if (split->stride == 0) {
+      batch += part % split->degree * weight;
+      weight *= split->degree;
+    }
+    part /= split->degree;
+  }
+  return weight > 1 ? batch + 1 : 0;
+}
+
+OperatorPlan OperatorPlan::by_device() const {
+  OperatorPlan plan{base, {}};
+  for (const Split& split : splits)
+    if (split.stride > 0) plan.splits.push_back(split);
+  return plan;
+}
+
+SplitPlan by_device(const SplitPlan& plan) {
+  SplitPlan made;
+  made.reserve(plan.size());
+  for (const OperatorPlan& own : plan) made.push_back(own.by_device());
+  return made;
+}
+
 std::string to_string(const OperatorPlan& plan) {
   std::string text;
   for (const Split& split : plan.splits) {
     switch (split.target) {
       case SplitTarget::output:
-        text += fmt::format("axis {} / {}, ", split.dimension, split.degree);
+        text += split.stride == 0 ? fmt::format("axis {} in {} batches, ", split.dimension, split.degree)
+                                  : fmt::format("axis {} / {}, ", split.dimension, split.degree);
         break;
       case SplitTarget::reduction:
         text += fmt::format("sum / {}, ", split.degree);
@@ -99,9 +134,16 @@ std::vector<ShardedDimension> dimensions_of_operand(const OperatorKind& kind, co
   return found;
 }
 
+std::optional<std::uint32_t> joined_axis(const OperatorKind& kind, const OperatorPlan& plan) {
+  for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
+    if (kind.axes[d].is_joined && plan.degree(SplitTarget::output, d) > 1) return d;
+  return std::nullopt;
+}
+
 bool has_equal_parts(const SplitModel& model, std::uint32_t number, const OperatorPlan& plan) {
   const SplitOperator& op = model.operators()[number];
   const OperatorKind& kind = model.kind(op);
+  if (joined_axis(kind, plan)) return false;
   for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
     if (kind.axes[d].blocks > 0 && kind.axes[d].blocks % plan.degree(SplitTarget::output, d) != 0) return false;
   if (kind.reduction.blocks > 0 && kind.reduction.blocks % plan.degree(SplitTarget::reduction) != 0) return false;
@@ -113,10 +155,38 @@ bool has_equal_parts(const SplitModel& model, std::uint32_t number, const Operat
   return true;
 }
 
-bool is_possible(SplitModel& model, std::uint32_t number, const OperatorPlan& plan, std::uint32_t devices) {
-  const SplitOperator& op = model.operators()[number];
-  const OperatorKind& kind = model.kind(op);
-  if (plan.base >= devices || op.outputs.empty()) return plan.base < devices && plan.splits.empty();
+namespace {
+
+// Whether splits without a stride divide a dimension of the result, after the other splits of it.
+bool has_possible_batches(const OperatorPlan& plan) {
+  for (std::size_t k = 0; k < plan.splits.size(); ++k) {
+    const Split& split = plan.splits[k];
+    if (split.stride > 0) continue;
+    if (split.target != SplitTarget::output) return false;
+    for (std::size_t after = k + 1; after < plan.splits.size(); ++after) {
+      const Split& other = plan.splits[after];
+      if (other.stride > 0 && other.target == split.target && other.dimension == split.dimension) return false;
+    }
+  }
+  return true;
+}
+
+// Whether its devices are of the cluster, and different ones but for micro-batches.
+bool has_possible_devices(const OperatorPlan& plan, std::uint32_t devices) {
+  const std::uint32_t parts = plan.parts();
+  const std::uint32_t batches = plan.batches();
+  if (parts / batches > devices) return false;
+  std::vector<std::uint32_t> used(devices, 0);
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    const std::uint32_t device = plan.device(part);
+    if (device >= devices || ++used[device] > batches) return false;
+  }
+  return true;
+}
+
+// Whether the model has all parts, wherever they are.
+bool has_parts(SplitModel& model, std::uint32_t number, const OperatorPlan& plan) {
+  const OperatorKind& kind = model.kind(model.operators()[number]);
   for (const Split& split : plan.splits) {
     if (split.target == SplitTarget::output) {
       if (split.dimension >= kind.axes.size() || kind.axes[split.dimension].blocks < plan.degree(SplitTarget::output, split.dimension))
@@ -125,17 +195,36 @@ bool is_possible(SplitModel& model, std::uint32_t number, const OperatorPlan& pl
       return false;
     }
   }
-  const std::uint32_t parts = plan.parts();
-  if (parts > devices || (model.has_only_equal_parts() && !has_equal_parts(model, number, plan))) return false;
-  std::vector<bool> used(devices, false);
-  for (std::uint32_t part = 0; part < parts; ++part) {
-    const std::uint32_t device = plan.device(part);
-    if (device >= devices || used[device]) return false;
-    used[device] = true;
+  if (model.has_only_equal_parts() && !has_equal_parts(model, number, plan)) return false;
+  for (std::uint32_t part = 0; part < plan.parts(); ++part) {
     const PlannedPart planned = planned_part(model, number, plan, part);
     if (model.part(number, planned.output, planned.terms) == nullptr) return false;
   }
   return true;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> plan_key(std::uint32_t kind, const OperatorPlan& plan) {
+  std::vector<std::uint32_t> key = {kind, plan.base};
+  for (const Split& split : plan.splits)
+    key.insert(key.end(), {static_cast<std::uint32_t>(split.target), split.dimension, split.degree, split.stride});
+  return key;
+}
+
+bool is_possible(SplitModel& model, std::uint32_t number, const OperatorPlan& plan, std::uint32_t devices) {
+  const SplitOperator& op = model.operators()[number];
+  if (plan.base >= devices || op.outputs.empty()) return plan.base < devices && plan.splits.empty();
+  if (!has_possible_batches(plan)) return false;
+  std::vector<std::uint32_t> key = plan_key(op.kind, plan);
+  key.push_back(devices);
+  return model.remember(std::move(key), [&] {
+    if (!has_possible_devices(plan, devices)) return false;
+    // The same parts on other devices.
+    OperatorPlan parts{0, plan.splits};
+    for (Split& split : parts.splits) split.stride = std::min(split.stride, 1U);
+    return model.remember(plan_key(op.kind, parts), [&] { return has_parts(model, number, parts); });
+  });
 }
 
 }  // namespace xflow::parallel

@@ -3,6 +3,7 @@
 // 2019).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -18,13 +19,21 @@
 
 namespace xflow::parallel {
 
+// To draw and simulate a random plan of more takes seconds of the budget.
+constexpr std::size_t kMostRandomParts = 4096;
+
 struct SplitSearchOptions {
   StepKind kind = StepKind::inference;
   std::uint64_t seed = 1;
-  double bound = 0;  // seconds: no plan has a shorter step. The search ends when its best plan has it
+  double bound = 0;              // seconds: no plan has a shorter step. The search ends when its best plan has it
+  bool has_random_start = true;  // where operators times devices are at most kMostRandomParts
   // Called after the start plans and then now and then: number of proposals, best step in seconds.
   std::function<void(std::uint64_t, double)> progress = {};
 };
+
+// The start plan `random`: SplitProposals::random_start with numbers of its own, so that proposals do not
+// depend on it.
+SplitPlan random_start(SplitModel& model, std::uint32_t devices, std::uint64_t seed);
 
 struct FoundSplit {
   SplitPlan plan;

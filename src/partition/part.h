@@ -4,6 +4,7 @@
 #include <xflow/error.h>
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,10 @@ struct AxisPart {
   ir::Poly count;
   bool is_first = false;
   bool is_last = false;
+  // Of an axis of joined operands: those in which the part begins and ends, as positions in
+  // SplitAxis::joined.
+  std::size_t from = 0;
+  std::size_t to = 0;
 };
 
 // Elements [start, start + size) of a dimension of an operand.
@@ -33,9 +38,33 @@ struct OperandRange {
   friend bool operator==(const OperandRange&, const OperandRange&) = default;
 };
 
+// The part of a mean: its result counts as much as it has of the terms.
+struct TermShare {
+  ir::Poly terms;
+  ir::Poly all;
+  friend bool operator==(const TermShare&, const TermShare&) = default;
+};
+
+// The part of a table: rows [begin, begin + size) of `all` rows.
+struct TableRows {
+  int indices = 0;        // the operand
+  std::size_t after = 0;  // dimensions of the output after those of the indices
+  ir::Poly begin;
+  ir::Poly size;
+  ir::Poly all;
+  bool is_first = false;
+  bool is_last = false;
+  bool wraps = true;  // an index may be negative: it counts from the end
+  friend bool operator==(const TableRows&, const TableRows&) = default;
+};
+
 struct PartOperation {
   std::vector<OperandRange> ranges;  // of the dimensions that are not read whole, by operand and dimension
   ir::Attributes attributes;
+  std::optional<TermShare> share;  // by which the result of the operator is multiplied
+  std::optional<TableRows> rows;   // without them, the result is 0 where an index is that of another row
+  std::vector<int> unread;         // operands that the part does not have
+  friend bool operator==(const PartOperation&, const PartOperation&) = default;
 };
 
 // The part of an operation at parts of several of its axes. The requirements that ranges are in their
@@ -44,8 +73,17 @@ struct PartOperation {
 Result<PartOperation> part_operation(const ir::Arena& arena, ir::NodeId node, std::span<const SplitAxis> axes,
                                      std::span<const AxisPart> parts);
 
-// Adds the part to an arena: slices of `operands`, which are as those of the whole, and the operation.
-// Errors: ill_typed, if the part has no meaning as an operation.
+// The indices modulo the number of rows. `is_open`: numbers are operations, which the verifier knows, and
+// not constants.
+Result<ir::ValueId> wrapped_indices(ir::Arena& arena, ops::Typing& typing, ir::ValueId indices, const ir::Poly& rows, bool is_open);
+
+// Adds the part to an arena. `operands` are its ranges of the operands of the whole, and anything for those
+// that it does not have. The node has the results of the part. Errors: ill_typed, if the part has no meaning
+// as an operation.
+Result<ir::NodeId> apply_part(ir::Arena& arena, ops::Typing& typing, ir::OperatorId op, const PartOperation& part,
+                              std::vector<ir::ValueId> operands);
+
+// Adds slices of `operands`, which are as those of the whole, and the part. Errors: as above.
 Result<ir::NodeId> add_part(ir::Arena& arena, ops::Typing& typing, ir::OperatorId op, const PartOperation& part,
                             std::vector<ir::ValueId> operands);
 

@@ -118,8 +118,19 @@ class Divisors {
     if (poly.is_poisoned()) return;
     for (const SymbolId id : symbols_.all_symbols(poly)) {
       const ir::SymbolInfo& info = symbols_.info(id);
-      if (info.kind == SymbolKind::floor_div && divides_axis(info.arguments[0])) found_.push_back(info.arguments[1]);
+      if (info.kind == SymbolKind::floor_div && divides_axis(info.arguments[0])) found_.push_back(least_block(info));
     }
+  }
+  // The least block of the axis after which the quotient of floor_div(c axis + .., d) grows by a whole
+  // number: d / gcd(c, d).
+  Poly least_block(const ir::SymbolInfo& quotient) const {
+    const Poly& divisor = quotient.arguments[1];
+    const auto parts = quotient.arguments[0].linear_in(axis_);
+    if (!parts) return divisor;
+    const auto factor = parts->first.constant();
+    const auto known = divisor.constant();
+    if (factor && known && *known > 0) return *known / std::gcd(*factor, *known);
+    return exact_divide(divisor, parts->first).value_or(divisor);
   }
 
   // Elements of integer operands that are read along the axis do not count.
@@ -275,17 +286,44 @@ class AxesOfOutput {
     std::vector<SplitAxis> axes;
     axes.reserve(shape.size());
     for (std::size_t d = 0; d < shape.size(); ++d) axes.push_back(along_output(expr, d, ranges));
+    if (auto rows = along_rows(expr)) axes.push_back(*std::move(rows));
+    const auto outer = reduction_of(expr);
+    if (!outer) return axes;
     // A sum of sums, or a maximum of maxima.
-    const ops::ExprNode* nested = expr.get();
-    for (int number = 0; nested->kind == ExprKind::sum || nested->kind == ExprKind::maximum; ++number) {
-      if (nested->kind != expr->kind) break;
-      axes.push_back(along_binder(expr, *nested, number, ranges));
+    const ops::ExprNode* nested = outer->nested;
+    for (int number = 0; nested->kind == outer->nested->kind; ++number) {
+      axes.push_back(along_binder(expr, *nested, outer->kind, number, ranges));
       nested = nested->arguments[0].get();
     }
     return axes;
   }
 
  private:
+  struct Reduction {
+    AxisKind kind = AxisKind::sum;
+    const ops::ExprNode* nested = nullptr;  // the outermost of its sums or maxima
+  };
+  // The reduction that an expression is: a sum or maximum; a sum that is divided by a number, which is the
+  // same everywhere; or a maximum of negatives that is negated.
+  std::optional<Reduction> reduction_of(const Expr& expr) const {
+    if (expr->kind == ExprKind::sum) return Reduction{AxisKind::sum, expr.get()};
+    if (expr->kind == ExprKind::maximum) return Reduction{AxisKind::maximum, expr.get()};
+    if (expr->kind != ExprKind::apply) return std::nullopt;
+    const ops::ExprNode* const inner = expr->arguments[0].get();
+    if (expr->function == ops::Function::divide && inner->kind == ExprKind::sum) {
+      const ops::ExprNode& divisor = *expr->arguments[1];
+      const auto depends = [&](const Poly& index) { return symbols_.occurs(divisor.integer, *index.as_symbol()); };
+      const bool is_fixed = divisor.kind == ExprKind::integer && !divisor.integer.is_poisoned() && std::ranges::none_of(index_, depends);
+      return is_fixed ? std::optional(Reduction{AxisKind::mean, inner}) : std::nullopt;
+    }
+    const bool is_negation = expr->function == ops::Function::negate || expr->function == ops::Function::logical_not;
+    if (!is_negation || inner->kind != ExprKind::maximum) return std::nullopt;
+    const ops::ExprNode* element = inner;
+    while (element->kind == ExprKind::maximum) element = element->arguments[0].get();
+    if (element->kind != ExprKind::apply || element->function != expr->function) return std::nullopt;
+    return Reduction{AxisKind::minimum, inner};
+  }
+
   Expr semantics(const std::vector<Poly>& index) {
     ops::Builder builder(symbols_);
     const ops::Operation operation{operands_, node_.attributes, node_.outputs};
@@ -322,16 +360,66 @@ class AxesOfOutput {
       index[d] = Poly(symbol) * *block + Poly(inside);
       expr = semantics(index);
     }
-    AxisReads reads(symbols_, node_, symbol, std::move(own));
-    reads.visit(expr);
-    reads.finish(axis);
+    axis.joined = joined_operands(expr, d);
+    if (axis.joined.empty()) {
+      AxisReads reads(symbols_, node_, symbol, std::move(own));
+      reads.visit(expr);
+      reads.finish(axis);
+    }
     if (axis.blocks.is_one()) axis.obstacle = axis.block.is_one() ? "its size is 1" : "it is one block";
     return axis;
   }
 
-  SplitAxis along_binder(const Expr& expr, const ops::ExprNode& reduction, int number, const IndexRanges& ranges) {
+  // The operands of a concatenation: select(i < end, x[i - begin], ..), for each of them from the first on.
+  // Empty for any other expression.
+  std::vector<JoinedOperand> joined_operands(const Expr& expr, std::size_t d) const {
+    std::vector<JoinedOperand> joined;
+    const Poly size = node_.outputs[static_cast<std::size_t>(output_)].shape[d];
+    Poly begin = 0;
+    for (const ops::ExprNode* rest = expr.get(); rest != nullptr;) {
+      const bool is_last = rest->kind == ExprKind::read;
+      if (!is_last && (rest->kind != ExprKind::select || rest->condition.size() != 1)) return {};
+      Poly end = size;
+      if (!is_last) {
+        const ops::Atom& atom = rest->condition[0];
+        end = atom.poly + index_[d] + 1;
+        if (atom.relation != ops::Relation::at_least_zero || symbols_.occurs(end, *index_[d].as_symbol())) return {};
+      }
+      const ops::ExprNode& read = is_last ? *rest : *rest->arguments[0];
+      if (read.kind != ExprKind::read || !read.wrapped.empty() || read.indices.size() != index_.size()) return {};
+      for (std::size_t k = 0; k < index_.size(); ++k)
+        if (!(read.indices[k] == (k == d ? index_[d] - begin : index_[k]))) return {};
+      joined.push_back({read.operand, static_cast<int>(d), begin, end - begin});
+      begin = end;
+      rest = is_last ? nullptr : rest->arguments[1].get();
+    }
+    return joined.size() > 1 ? joined : std::vector<JoinedOperand>();
+  }
+
+  // The rows of x[.., i[..] mod rows, ..], where the indices are those of consecutive dimensions of the
+  // output.
+  std::optional<SplitAxis> along_rows(const Expr& expr) {
+    if (expr->kind != ExprKind::read || expr->wrapped.size() != 1) return std::nullopt;
+    const ops::WrappedIndex& place = expr->wrapped[0];
+    ops::Builder builder(symbols_);
+    const Poly wrapped = builder.wrap(place);
     SplitAxis axis;
-    axis.kind = reduction.kind == ExprKind::sum ? AxisKind::sum : AxisKind::maximum;
+    axis.kind = AxisKind::rows;
+    axis.blocks = place.size;
+    for (std::size_t d = 0; d < expr->indices.size(); ++d)
+      if (expr->indices[d] == wrapped) axis.followed.push_back({expr->operand, static_cast<int>(d), 1, 0, 0});
+    const auto first = place.at.empty() ? index_.begin() : std::ranges::find(index_, place.at[0]);
+    const auto before = static_cast<std::size_t>(first - index_.begin());
+    if (axis.followed.size() != 1 || before + place.at.size() > index_.size()) return std::nullopt;
+    if (!std::equal(place.at.begin(), place.at.end(), first)) return std::nullopt;
+    axis.table = IndexedTable{place.operand, before, index_.size() - before - place.at.size()};
+    if (axis.blocks.is_one()) axis.obstacle = "its size is 1";
+    return axis;
+  }
+
+  SplitAxis along_binder(const Expr& expr, const ops::ExprNode& reduction, AxisKind kind, int number, const IndexRanges& ranges) {
+    SplitAxis axis;
+    axis.kind = kind;
     axis.dimension = number;
     axis.blocks = reduction.extent;
     AxisReads reads(symbols_, node_, reduction.binder, ranges);
@@ -353,6 +441,29 @@ class AxesOfOutput {
 };
 
 }  // namespace
+
+const char* name(AxisKind kind) {
+  switch (kind) {
+    case AxisKind::output:
+      return "output";
+    case AxisKind::sum:
+      return "sum";
+    case AxisKind::mean:
+      return "mean";
+    case AxisKind::maximum:
+      return "maximum";
+    case AxisKind::minimum:
+      return "minimum";
+    case AxisKind::rows:
+      return "rows";
+  }
+  return "";
+}
+
+const char* combining_operator(AxisKind kind) {
+  if (kind == AxisKind::maximum) return "maximum";
+  return kind == AxisKind::minimum ? "minimum" : "add";
+}
 
 bool FollowedDimension::overlaps() const {
   const auto length = (high - low + 1 - stride).constant();

@@ -27,11 +27,33 @@ struct FollowedDimension {
   friend bool operator==(const FollowedDimension&, const FollowedDimension&) = default;
 };
 
+// An operand whose elements are a range of an axis.
+struct JoinedOperand {
+  int operand = 0;
+  int dimension = 0;
+  ir::Poly begin;  // on the axis
+  ir::Poly size;
+};
+
+// A table of which the elements of an integer operand choose the rows.
+struct IndexedTable {
+  int indices = 0;         // the operand
+  std::size_t before = 0;  // dimensions of the output before those of the indices
+  std::size_t after = 0;
+};
+
 enum class AxisKind : std::uint8_t {
   output,   // parts compute parts of the output
   sum,      // parts compute terms of a sum
+  mean,     // parts compute means of some terms, each of which counts as much as it has terms
   maximum,  // parts compute operands of a maximum
+  minimum,  // parts compute operands of a minimum
+  rows,     // parts have rows of a table; they compute 0 for an index of another row, and are added
 };
+// "sum"
+const char* name(AxisKind kind);
+// The operator that makes the result from the parts of a reduction: "add".
+const char* combining_operator(AxisKind kind);
 
 struct SplitAxis {
   AxisKind kind = AxisKind::output;
@@ -39,6 +61,8 @@ struct SplitAxis {
   ir::Poly block = 1;                       // a part has a multiple of so many elements
   ir::Poly blocks;                          // in the whole axis
   std::vector<FollowedDimension> followed;  // by operand and dimension; the other operands are read whole
+  std::optional<IndexedTable> table;        // of rows
+  std::vector<JoinedOperand> joined;        // the operands that are one after the other along it; then none is followed
   std::optional<std::string> obstacle;      // why the axis cannot be split; none: it is a candidate
 
   bool is_reduction() const { return kind != AxisKind::output; }

@@ -69,26 +69,71 @@ class Claim {
   }
 
   Result<rules::RuleInstance> of_reduction(std::size_t number) {
-    const SplitAxis& axis = axes_[number];
-    const Poly length = symbols().fresh(SymbolKind::dimension, "k");
-    const Poly cut = symbols().fresh(SymbolKind::dimension, "m");
-    add_variables(&axis, length);
-    claim_.facts.push_back({ops::at_least(length, cut + 1), "a part ends before the reduction does"});
+    SplitAxis axis = axes_[number];
+    const Poly cut = symbols().fresh(SymbolKind::dimension, "m") + least(axis);
+    const Poly rest = symbols().fresh(SymbolKind::dimension, "n") + least(axis);
+    for (const Poly& size : {cut, rest})
+      if (symbols().lower_bound(size).value_or(-1) < 1) claim_.facts.push_back({ops::at_least(size, 1), "a part has terms"});
+    axis.blocks = cut + rest;
+    add_variables(&axis, axis.blocks);
+    add_range(axis);
     Recorder typing(symbols(), claim_.facts);
     XFLOW_TRY(const ir::NodeId whole, ops::apply(arena(), typing, node_.op, operands_, node_.attributes));
     std::vector<rules::Fact> required;
     Recorder of_target(symbols(), required);
     std::vector<ValueId> terms;
     for (const bool is_first : {true, false}) {
-      // The parts of the operation whose reduction is `length`.
-      const AxisPart own{number, is_first ? Poly(0) : cut, is_first ? cut : length - cut, is_first, !is_first};
-      XFLOW_TRY(const PartOperation part, part_operation(arena(), whole, axes_, {{own}}));
+      const AxisPart own{0, is_first ? Poly(0) : cut, is_first ? cut : rest, is_first, !is_first};
+      XFLOW_TRY(PartOperation part, part_operation(arena(), whole, {{axis}}, {{own}}));
+      if (part.rows) part.rows->wraps = false;
       XFLOW_TRY(const ir::NodeId term, add_part(arena(), of_target, node_.op, part, operands_));
       terms.push_back({term, output_});
     }
-    const char* const combine = axis.kind == AxisKind::sum ? "add" : "maximum";
+    const char* const combine = combining_operator(axis.kind);
     XFLOW_TRY(const ir::NodeId target, ops::apply(arena(), of_target, ops::id_of(combine), std::move(terms), {}));
     return finish({whole, output_}, {target, 0}, std::move(required));
+  }
+
+  // The operation at indices that are not negative.
+  Result<rules::RuleInstance> of_wrap(std::size_t number) {
+    SplitAxis axis = axes_[number];
+    axis.blocks = symbols().fresh(SymbolKind::dimension, "v") + least(axis);
+    add_variables(&axis, axis.blocks);
+    Recorder typing(symbols(), claim_.facts);
+    XFLOW_TRY(const ir::NodeId source, ops::apply(arena(), typing, node_.op, operands_, node_.attributes));
+    std::vector<rules::Fact> required;
+    Recorder of_target(symbols(), required);
+    std::vector<ValueId> operands = operands_;
+    XFLOW_TRY(operands[static_cast<std::size_t>(axis.table->indices)],
+              wrapped_indices(arena(), of_target, operands[static_cast<std::size_t>(axis.table->indices)], axis.blocks, true));
+    XFLOW_TRY(const ir::NodeId target, ops::apply(arena(), of_target, node_.op, std::move(operands), node_.attributes));
+    return finish({source, output_}, {target, output_}, std::move(required));
+  }
+
+  Result<rules::RuleInstance> of_neighbours(std::size_t number) {
+    SplitAxis axis = axes_[number];
+    const Poly begin = symbols().fresh(SymbolKind::dimension, "b") + least(axis);
+    const Poly cut = symbols().fresh(SymbolKind::dimension, "m") + least(axis);
+    const Poly rest = symbols().fresh(SymbolKind::dimension, "n") + least(axis);
+    axis.blocks = begin + cut + rest;
+    add_variables(&axis, axis.blocks);
+    add_range(axis);
+    Recorder typing(symbols(), claim_.facts);
+    XFLOW_TRY(const ir::NodeId whole, ops::apply(arena(), typing, node_.op, operands_, node_.attributes));
+    const auto add = [&](ops::Typing& own, const Poly& from, const Poly& count, bool is_last) -> Result<ValueId> {
+      const AxisPart part{0, from, count, false, is_last};
+      XFLOW_TRY(PartOperation operation, part_operation(arena(), whole, {{axis}}, {{part}}));
+      if (operation.rows) operation.rows->wraps = false;
+      XFLOW_TRY(const ir::NodeId made, add_part(arena(), own, node_.op, operation, operands_));
+      return ValueId{made, output_};
+    };
+    XFLOW_TRY(const ValueId both, add(typing, begin, cut + rest, true));
+    std::vector<rules::Fact> required;
+    Recorder of_target(symbols(), required);
+    XFLOW_TRY(const ValueId first, add(of_target, begin, cut, false));
+    XFLOW_TRY(const ValueId second, add(of_target, begin + cut, rest, true));
+    XFLOW_TRY(const ir::NodeId target, ops::apply(arena(), of_target, ops::id_of(combining_operator(axis.kind)), {first, second}, {}));
+    return finish(both, {target, 0}, std::move(required));
   }
 
   // The reduction of a part, which is an operation of its own.
@@ -124,6 +169,17 @@ class Claim {
   ir::Arena& arena() { return *claim_.arena; }
   ir::Symbols& symbols() { return arena().symbols(); }
 
+  // What is added to a size of at least 0, which a part of a reduction has: rows are divided by the number
+  // of rows, which has to be seen as positive. Means are simplest without.
+  static Poly least(const SplitAxis& axis) { return axis.table ? 1 : 0; }
+
+  // Indices of rows are not negative: of_wrap has those that are.
+  void add_range(const SplitAxis& axis) {
+    if (!axis.table) return;
+    const ValueId indices = operands_[static_cast<std::size_t>(axis.table->indices)];
+    claim_.value_facts.push_back({indices, rules::ValueFact::Kind::in_range, 0, axis.blocks});
+  }
+
   // The operands as variables. The dimensions that a reduction follows have `length`.
   void add_variables(const SplitAxis* reduction, const Poly& length) {
     for (std::size_t k = 0; k < node_.operands.size(); ++k) {
@@ -135,6 +191,10 @@ class Claim {
       ir::TensorType type = from_.type(operand);
       for (std::size_t d = 0; reduction != nullptr && d < type.shape.size(); ++d)
         if (reduction->find(static_cast<int>(k), static_cast<int>(d)) != nullptr) type.shape[d] = length;
+      // Claims on rows are about any number of indices: one index is read without its position.
+      for (Poly& size : type.shape)
+        if (reduction != nullptr && reduction->table && reduction->table->indices == static_cast<int>(k) && size.is_one())
+          size = symbols().fresh(SymbolKind::dimension, "d");
       operands_.push_back(arena().input(std::move(type), static_cast<std::uint32_t>(k)));
       claim_.variables.push_back(operands_.back());
       claim_.variable_names.push_back(fmt::format("x{}", k));
@@ -142,6 +202,7 @@ class Claim {
   }
 
   AxisPart place(const PlacedAxis& own) {
+    if (!axes_[own.axis].joined.empty()) return place_in(axes_[own.axis].joined, own);
     const Poly& blocks = axes_[own.axis].blocks;
     const Poly begin = own.place == PartPosition::first ? Poly(0) : Poly(symbols().fresh(SymbolKind::dimension, "b"));
     if (own.place == PartPosition::last) {
@@ -151,6 +212,19 @@ class Claim {
     const Poly count = symbols().fresh(SymbolKind::dimension, "n");
     claim_.facts.push_back({ops::at_least(blocks, begin + count + 1), "a part ends before the axis does"});
     return {own.axis, begin, count, own.place == PartPosition::first, false};
+  }
+
+  // A part of joined operands.
+  AxisPart place_in(const std::vector<JoinedOperand>& joined, const PlacedAxis& own) {
+    const Poly begin = symbols().fresh(SymbolKind::dimension, "b");
+    const Poly count = symbols().fresh(SymbolKind::dimension, "n");
+    const auto is_in = [&](const Poly& element, const JoinedOperand& operand, const char* what) {
+      claim_.facts.push_back({ops::at_least(element, operand.begin), what});
+      claim_.facts.push_back({ops::less_than(element, operand.begin + operand.size), what});
+    };
+    is_in(begin, joined[own.from], "the operand in which a part begins");
+    is_in(begin + count - 1, joined[own.to], "the operand in which a part ends");
+    return {own.axis, begin, count, false, false, own.from, own.to};
   }
 
   // The ranges of the operands are in them.
@@ -202,6 +276,16 @@ Result<rules::RuleInstance> part_claim(const ir::Arena& arena, ir::NodeId node, 
 Result<rules::RuleInstance> part_reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
                                                  std::span<const PlacedAxis> placed, std::size_t axis) {
   return Claim(arena, node, output, axes).of_part_reduction(placed, axis);
+}
+
+Result<rules::RuleInstance> wrap_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                       std::size_t axis) {
+  return Claim(arena, node, output, axes).of_wrap(axis);
+}
+
+Result<rules::RuleInstance> neighbours_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                             std::size_t axis) {
+  return Claim(arena, node, output, axes).of_neighbours(axis);
 }
 
 Result<rules::RuleInstance> reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,

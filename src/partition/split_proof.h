@@ -22,6 +22,10 @@ enum class PartPosition : std::uint8_t { first, middle, last };
 struct PlacedAxis {
   std::size_t axis = 0;  // position in the list of split_axes
   PartPosition place = PartPosition::middle;
+  // Of an axis of joined operands, whose parts have no place: those in which the part begins and ends, as
+  // positions in SplitAxis::joined.
+  std::size_t from = 0;
+  std::size_t to = 0;
   friend auto operator<=>(const PlacedAxis&, const PlacedAxis&) = default;
 };
 
@@ -36,9 +40,18 @@ Result<rules::RuleInstance> part_claim(const ir::Arena& arena, ir::NodeId node, 
                                        std::span<const PlacedAxis> placed);
 
 // The claim that the operation is the sum, or the maximum, of two parts of a reduction, whatever the length
-// of the reduction. By induction it holds for any number of parts. Errors: as above.
+// of the reduction. By induction it holds for any number of parts. Indices of rows are those that are not
+// negative. Errors: as above.
 Result<rules::RuleInstance> reduction_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
                                             std::size_t axis);
+
+// A part of a table is no table, so that rows have two more claims. The last part is the sum of one in the
+// middle and another last one: this is the step of the induction. Errors: as above.
+Result<rules::RuleInstance> neighbours_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                             std::size_t axis);
+// The operation is that at the indices modulo the number of rows, which are not negative.
+Result<rules::RuleInstance> wrap_claim(const ir::Arena& arena, ir::NodeId node, int output, std::span<const SplitAxis> axes,
+                                       std::size_t axis);
 
 // The same for a part of the operation that lies so on axes of the output, of whatever begin and size: a
 // part of several axes and of a reduction.

@@ -4,7 +4,11 @@
 
 #include <algorithm>
 
+#include "src/verifier/proof/decide.h"
+
 namespace xflow {
+
+const char* to_string(Verdict verdict) { return verifier::name(verdict); }
 namespace {
 
 std::string plural(std::size_t count, std::string_view word) { return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s"); }
@@ -35,6 +39,7 @@ std::string ModelProof::to_text() const {
     text += '\n';
   }
   for (const std::string& node : assumed) text += fmt::format("  assumed to be the same function: {}\n", node);
+  if (!not_run.empty()) text += fmt::format("  not run: {}\n", not_run);
   const auto worst = std::ranges::max_element(constants, {}, &Constant::difference);
   if (worst != constants.end())
     text += fmt::format("  {} rounded otherwise; the largest difference is {:.3g} of {:.3g}, for '{}'\n",

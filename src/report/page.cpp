@@ -34,7 +34,12 @@ table { border-collapse: collapse; width: 100%; font-size: 0.9rem; }
 th, td { text-align: left; vertical-align: top; padding: 0.35rem 0.7rem; border-bottom: 1px solid var(--line); min-width: 4.5rem; }
 td:not(.right) { min-width: 8.5rem; }
 th { color: var(--quiet); font-weight: 600; background: var(--card); overflow-wrap: normal; }
+th[tabindex] { cursor: pointer; }
+th[aria-sort=ascending]::after { content: " \2191"; }
+th[aria-sort=descending]::after { content: " \2193"; }
+button { font: inherit; color: var(--text); background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 0.2rem 0.7rem; }
 tr:last-child td { border-bottom: 0; }
+tfoot td { border-top: 1px solid var(--line); }
 .right { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 dl { display: grid; grid-template-columns: minmax(6rem, 10rem) 1fr; gap: 0.25rem 1rem; margin: 0.4rem 0; }
 dt { color: var(--quiet); }
@@ -56,6 +61,47 @@ summary { cursor: pointer; }
 .curve div.y { flex-direction: column; text-align: right; }
 .curve div.x { grid-column: 2; }
 )";
+
+// Sorts tables by a click on the head of a column, and folds all parts: nothing that the page needs. Numbers
+// with units are compared as numbers.
+constexpr std::string_view kScript = R"(
+const units = { ns: 1e-9, us: 1e-6, ms: 1e-3, s: 1, kB: 1e3, MB: 1e6 };
+const number = text => {
+  const found = /^([-+]?[0-9][0-9.,]*(?:e[-+]?[0-9]+)?) ?([A-Za-z]*)/.exec(text);
+  return found ? parseFloat(found[1].replaceAll(",", "")) * (units[found[2]] || 1) : NaN;
+};
+const compared = (a, b) => {
+  const difference = number(a) - number(b);
+  return isNaN(difference) ? isNaN(number(a)) - isNaN(number(b)) || a.localeCompare(b) : difference;
+};
+for (const head of document.querySelectorAll("th")) {
+  const sort = () => {
+    const direction = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+    for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", direction === 1 ? "ascending" : "descending");
+    const body = head.closest("table").tBodies[0];
+    const cell = row => row.cells[head.cellIndex].textContent;
+    body.append(...[...body.rows].sort((a, b) => direction * compared(cell(a), cell(b))));
+  };
+  head.tabIndex = 0;
+  head.addEventListener("click", sort);
+  head.addEventListener("keydown", event => event.key === "Enter" && sort());
+}
+const folds = [...document.querySelectorAll("details")];
+if (folds.length > 1) {
+  const button = document.createElement("button");
+  const name = () => { button.textContent = folds.some(fold => fold.open) ? "Fold all" : "Unfold all"; };
+  button.addEventListener("click", () => {
+    const open = !folds.some(fold => fold.open);
+    for (const fold of folds) fold.open = open;
+    name();
+  });
+  name();
+  folds[0].before(button);
+}
+)";
+// The hash of the script for the policy, which allows no other one.
+constexpr std::string_view kScriptHash = "OhpcxZOlhuKRv36TrugEZgw5LMrvZi4h+yvtR+g5Uzc=";
 
 }  // namespace
 
@@ -85,11 +131,12 @@ std::string escaped(std::string_view text) {
 Page::Page(std::string_view title, std::string_view subtitle) {
   html_ = fmt::format(
       "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+      "script-src 'sha256-{3}'\">\n"
       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
       "<meta name=\"color-scheme\" content=\"light dark\">\n"
       "<title>xflow: {0}</title>\n<style>{2}</style>\n</head>\n<body>\n<h1>{0}</h1>\n<p class=\"quiet\">{1}</p>\n",
-      escaped(title), escaped(subtitle), kStyle);
+      escaped(title), escaped(subtitle), kStyle, kScriptHash);
 }
 
 void Page::tiles(std::span<const Tile> tiles) {
@@ -110,19 +157,26 @@ void Page::bars(std::span<const Bar> bars) {
                          escaped(bar.label), 100 * std::clamp(bar.length, 0.0, 1.0), escaped(bar.value));
 }
 
-void Page::table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows) {
+void Page::table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows, const std::vector<std::string>& total) {
   const auto start = [&](const char* tag, std::size_t column) {
     return columns[column].align == Align::right ? fmt::format("<{} class=\"right\">", tag) : fmt::format("<{}>", tag);
   };
   html_ += "<div class=\"scroll\"><table>\n<thead><tr>";
   for (std::size_t k = 0; k < columns.size(); ++k) html_ += start("th", k) + escaped(columns[k].title) + "</th>";
   html_ += "</tr></thead>\n<tbody>\n";
-  for (const std::vector<std::string>& row : rows) {
+  const auto add_row = [&](const std::vector<std::string>& row) {
     html_ += "<tr>";
     for (std::size_t k = 0; k < columns.size(); ++k) html_ += start("td", k) + escaped(row[k]) + "</td>";
     html_ += "</tr>\n";
+  };
+  for (const std::vector<std::string>& row : rows) add_row(row);
+  html_ += "</tbody>";
+  if (!total.empty()) {
+    html_ += "\n<tfoot>\n";
+    add_row(total);
+    html_ += "</tfoot>";
   }
-  html_ += "</tbody></table></div>\n";
+  html_ += "</table></div>\n";
 }
 
 void Page::terms(std::span<const std::pair<std::string, std::string>> terms) {
@@ -169,7 +223,7 @@ void Page::curve(std::span<const Point> points, const Axis& x, const Axis& y) {
 }
 
 std::string Page::to_string() && {
-  html_ += "</body>\n</html>";
+  html_ += fmt::format("<script>{}</script>\n</body>\n</html>", kScript);
   return std::move(html_);
 }
 

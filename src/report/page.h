@@ -12,8 +12,9 @@ namespace xflow::report {
 // `text` for the inside of an element: characters of HTML as entities, control characters as C escapes.
 std::string escaped(std::string_view text);
 
-// A page of HTML that loads nothing: its style is inside, and its policy forbids requests and scripts. All
-// texts are escaped here. It fits screens of 390 pixels and more; wide tables scroll by themselves.
+// A page of HTML that loads nothing: its style is inside, and its policy forbids requests and all scripts
+// but its own, which sorts tables and folds parts. It reads without that. All texts are escaped here. It
+// fits screens of 390 pixels and more; wide tables scroll by themselves.
 class Page {
  public:
   Page(std::string_view title, std::string_view subtitle);
@@ -51,8 +52,8 @@ class Page {
   void heading(std::string_view text);
   void paragraph(std::string_view text);
   void bars(std::span<const Bar> bars);
-  // Each row has a cell for each column.
-  void table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows);
+  // Each row has a cell for each column, and so has the total, which stays below all rows; empty: none.
+  void table(std::span<const Column> columns, std::span<const std::vector<std::string>> rows, const std::vector<std::string>& total = {});
   // Terms with their texts, in the order given. A term is repeated by an empty one.
   void terms(std::span<const std::pair<std::string, std::string>> terms);
 

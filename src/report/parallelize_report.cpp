@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -13,15 +14,31 @@ namespace {
 
 using ParallelJson = nlohmann::ordered_json;
 
+// What a split divides that is no dimension of the result.
+const char* target_name(int axis) {
+  switch (axis) {
+    case -1:
+      return "sum";
+    case -2:
+      return "copies";
+    case -3:
+      return "maximum";
+    default:
+      return "minimum";
+  }
+}
+
 std::string split_text(const ParallelNode& node) {
   if (node.splits.empty()) return "whole";
   std::string text;
   for (const PlannedSplit& split : node.splits) {
     if (!text.empty()) text += ", ";
-    if (split.axis >= 0)
+    if (split.stride == 0)
+      text += fmt::format("axis {} in {} batches", split.axis, split.parts);
+    else if (split.axis >= 0)
       text += fmt::format("axis {} / {}", split.axis, split.parts);
     else
-      text += split.axis == -1 ? fmt::format("sum / {}", split.parts) : fmt::format("{} copies", split.parts);
+      text += split.axis == -2 ? fmt::format("{} copies", split.parts) : fmt::format("{} / {}", target_name(split.axis), split.parts);
   }
   return text;
 }
@@ -45,12 +62,33 @@ std::string plan_table(const ParallelizeResult& result) {
   return text;
 }
 
+void add_rewrites(const ParallelizeResult& result, const std::function<void(std::string_view, const std::string&)>& line) {
+  const ParallelRewrites& own = *result.rewrites;
+  const std::string graphs = fmt::format("{} graph{} planned", own.graphs, own.graphs == 1 ? "" : "s");
+  if (!own.rules.empty()) {
+    line("rewrites", fmt::format("step without them {:.4f} ms, {:.3f} times as long; {}", own.step_before.count() * kMilliseconds,
+                                 own.step_before / result.simulation.step, graphs));
+    for (const auto& [rule, count] : own.rules) line("", fmt::format("{} x {}", count, rule));
+    return;
+  }
+  line("rewrites", (own.refused.empty() ? "none makes the step shorter; " : "none: " + own.refused + "; ") + graphs);
+}
+
+ParallelJson rewrites_json(const ParallelRewrites& own) {
+  ParallelJson rules = ParallelJson::array();
+  for (const auto& [rule, count] : own.rules) rules.push_back({{"rule", rule}, {"count", count}});
+  return {{"rules", std::move(rules)},
+          {"step_without_seconds", own.step_before.count()},
+          {"graphs", own.graphs},
+          {"brief_step_seconds", own.brief_before.count()},
+          {"brief_step_of_one_device_seconds", own.brief_optimised.count()},
+          {"refused", own.refused}};
+}
+
 ParallelJson node_json(const ParallelizeResult& result, const ParallelNode& node) {
   ParallelJson splits = ParallelJson::array();
   for (const PlannedSplit& split : node.splits) {
-    ParallelJson axis = split.axis;
-    if (split.axis == -1) axis = "sum";
-    if (split.axis == -2) axis = "copies";
+    ParallelJson axis = split.axis >= 0 ? ParallelJson(split.axis) : ParallelJson(target_name(split.axis));
     splits.push_back({{"axis", std::move(axis)}, {"parts", split.parts}, {"stride", split.stride}});
   }
   ParallelJson devices = ParallelJson::array();
@@ -82,6 +120,7 @@ std::string ParallelizeResult::to_text() const {
          fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
   if (const auto above = gap())
     line("bound", fmt::format("{:.4f} ms: no plan has a shorter step (gap {:.1f} %)", bound->count() * kMilliseconds, 100 * *above));
+  if (rewrites) add_rewrites(*this, line);
   const std::string steps = pipeline ? fmt::format("{} steps", proposals) : fmt::format("{} proposals, {} accepted", proposals, accepted);
   line("search", fmt::format("{}, seed {}, ended by: {}", steps, seed, to_string(stop)));
   line("proofs", fmt::format("{} of {} claims on splits are proved; splits of the others are not used", proved, claims));
@@ -106,6 +145,7 @@ std::string ParallelizeResult::to_json() const {
   for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
   json["bound_seconds"] = bound ? ParallelJson(bound->count()) : ParallelJson();
   json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};
+  if (rewrites) json["rewrites"] = rewrites_json(*rewrites);
   json["claims"] = {{"decided", claims}, {"proved", proved}};
   json["nodes"] = ParallelJson::array();
   for (const ParallelNode& node : nodes) json["nodes"].push_back(node_json(*this, node));

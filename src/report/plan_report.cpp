@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "src/report/report_text.h"
 #include "src/support/printable.h"
 #include "xflow/check_plan.h"
 
@@ -12,8 +13,6 @@ namespace {
 using PlanJson = nlohmann::ordered_json;
 
 PlanJson name_or_null(const std::string& name) { return name.empty() ? PlanJson(nullptr) : PlanJson(name); }
-
-std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 std::string line_of(const PlanConfiguration& configuration) {
   std::string devices = counted(static_cast<std::size_t>(configuration.devices), "device");
@@ -31,7 +30,7 @@ std::string PlanCheck::to_text() const {
   std::string text;
   for (const PlanConfiguration& configuration : configurations) text += line_of(configuration);
   if (!not_compared.empty()) {
-    text += "\ninputs that are divided and were not compared, without a rule for the operator:\n";
+    text += "\ninputs that are divided and were not compared, without a rule for the operator or the axis:\n";
     for (const std::string& node : not_compared) text += fmt::format("  {}\n", node);
   }
   if (!faults.empty()) text += '\n';

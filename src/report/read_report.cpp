@@ -93,6 +93,24 @@ SearchReport search(const Json& json) {
   each(json, "steps", [&](const Json& step) {
     search.steps.push_back({text(step, "rule"), text(step, "where"), nanoseconds(step, "gain_nanoseconds")});
   });
+  each(json, "gains", [&](const Json& gain) {
+    PartGain part;
+    each(gain, "steps", [&](const Json& step) {
+      part.steps.push_back(count_of(step));
+      if (part.steps.back() >= search.steps.size()) throw Json::other_error::create(501, "no such step", &gain);
+    });
+    part.time = predicted(gain);
+    part.low = nanoseconds(gain, "low_nanoseconds");
+    part.high = nanoseconds(gain, "high_nanoseconds");
+    part.sureness = number(gain, "sureness");
+    part.kernels = count(gain, "kernels");
+    part.modelled = count(gain, "modelled");
+    search.gains.push_back(std::move(part));
+  });
+  each(json, "unsure", [&](const Json& rewrite) {
+    search.unsure.push_back(
+        {text(rewrite, "rule"), text(rewrite, "where"), nanoseconds(rewrite, "gain_nanoseconds"), number(rewrite, "sureness")});
+  });
   each(json, "rules", [&](const Json& rule) {
     RuleCount one{text(rule, "rule"), count(rule, "matched"), count(rule, "improved"), count(rule, "applied")};
     read_numbers(text(rule, "numbers"), one, rule);

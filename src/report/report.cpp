@@ -191,11 +191,25 @@ std::string rule_table(const SearchReport& search, bool has_gains) {
   for (const Row& row : rows) {
     const auto count = std::find_if(search.rules.begin(), search.rules.end(), [&](const RuleCount& c) { return c.rule == row.rule; });
     const std::string numbers = count == search.rules.end() || !count->float_class ? "" : "  " + numbers_of(*count);
-    const std::string gain = row.gain < Nanoseconds(0) ? "-" + time_text(-row.gain) : time_text(row.gain);
-    text += fmt::format("{:<44} {:>8}{}{}\n", row.rule, row.applied, has_gains ? fmt::format(" {:>12}", gain) : "", numbers);
+    text +=
+        fmt::format("{:<44} {:>8}{}{}\n", row.rule, row.applied, has_gains ? fmt::format(" {:>12}", signed_time(row.gain)) : "", numbers);
   }
   text += '\n';
   return text;
+}
+
+// The rewritten parts with their gains, where prices are modelled; the surest first.
+std::string gain_table(const SearchReport& search) {
+  if (std::ranges::none_of(search.gains, [](const PartGain& gain) { return gain.modelled > 0; })) return "";
+  std::string text = fmt::format("{:<44} {:>12} {:>26} {:>8}  {}\n", "part", "gain", "with 90 % probability", "sure", "modelled");
+  for (const PartGain& gain : search.gains) {
+    std::string name = gain.steps.empty() ? "other kernels" : search.steps[gain.steps[0]].rule;
+    if (gain.steps.size() > 1) name += fmt::format(" and {} more", gain.steps.size() - 1);
+    const std::string interval = fmt::format("{} to {}", signed_time(gain.low), signed_time(gain.high));
+    text += fmt::format("{:<44} {:>12} {:>26} {:>8}  {} of {}\n", name, signed_time(gain.time.before - gain.time.after), interval,
+                        percent(gain.sureness), gain.modelled, counted(gain.kernels, "kernel"));
+  }
+  return text + '\n';
 }
 
 // The operators whose number changed.
@@ -252,7 +266,8 @@ std::string OptimizeReport::to_text() const {
     if (search.gap) line("gap", text_of(*search.gap, improved ? predicted.after : predicted.before));
     describe(kernels, line);
   }
-  if (!search.steps.empty()) text += rule_table(search, !replayed);
+  for (const UnsureRewrite& rewrite : search.unsure) line("unsure", text_of(rewrite));
+  if (!search.steps.empty()) text += rule_table(search, !replayed) + gain_table(search);
   if (const std::string table = operator_table(operators); !table.empty()) text += (search.steps.empty() ? "\n" : "") + table;
   describe(regions, line);
   describe(gate, line);
@@ -303,6 +318,27 @@ nlohmann::ordered_json json_of(const std::vector<RuleCount>& rules) {
                     {"applied", count.applied},
                     {"numbers", numbers_of(count)},
                     {"equation", count.equation}});
+  return json;
+}
+
+nlohmann::ordered_json json_of(const std::vector<PartGain>& gains) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const PartGain& gain : gains)
+    json.push_back({{"steps", gain.steps},
+                    {"predicted_nanoseconds", {{"before", gain.time.before.count()}, {"after", gain.time.after.count()}}},
+                    {"low_nanoseconds", gain.low.count()},
+                    {"high_nanoseconds", gain.high.count()},
+                    {"sureness", gain.sureness},
+                    {"kernels", gain.kernels},
+                    {"modelled", gain.modelled}});
+  return json;
+}
+
+nlohmann::ordered_json json_of(const std::vector<UnsureRewrite>& rewrites) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const UnsureRewrite& rewrite : rewrites)
+    json.push_back(
+        {{"rule", rewrite.rule}, {"where", rewrite.where}, {"gain_nanoseconds", rewrite.gain.count()}, {"sureness", rewrite.sureness}});
   return json;
 }
 
@@ -358,6 +394,8 @@ std::string OptimizeReport::to_json() const {
   json["steps"] = nlohmann::ordered_json::array();
   for (const RewriteStep& step : search.steps)
     json["steps"].push_back({{"rule", step.rule}, {"where", step.where}, {"gain_nanoseconds", step.gain.count()}});
+  json["gains"] = json_of(search.gains);
+  json["unsure"] = json_of(search.unsure);
   json["rules"] = json_of(search.rules);
   json["regions"] = nlohmann::ordered_json::array();
   for (const CheckedRegion& region : regions.checked)

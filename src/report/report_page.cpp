@@ -24,8 +24,6 @@ using Align = Page::Align;
 using Rows = std::vector<std::vector<std::string>>;
 using Terms = std::vector<std::pair<std::string, std::string>>;
 
-std::string signed_time(Nanoseconds time) { return time < Nanoseconds(0) ? "-" + time_text(-time) : time_text(time); }
-
 std::string ratio_text(Nanoseconds after, Nanoseconds before) {
   return before > Nanoseconds(0) ? fmt::format("{:.3f} of the original", after / before) : "";
 }
@@ -191,9 +189,10 @@ void add_operators(const OptimizeReport& r, Page& page) {
   for (const OperatorChange& change : r.operators)
     rows.push_back(
         {change.op, fmt::format("{}", change.before), fmt::format("{}", change.after), change_text(change.before, change.after)});
-  rows.push_back({"all", fmt::format("{}", r.nodes.before), fmt::format("{}", r.nodes.after), change_text(r.nodes.before, r.nodes.after)});
-  page.table(std::vector<Page::Column>{{"operator"}, {"before", Align::right}, {"after", Align::right}, {"difference", Align::right}},
-             rows);
+  const std::vector<std::string> all = {"all", fmt::format("{}", r.nodes.before), fmt::format("{}", r.nodes.after),
+                                        change_text(r.nodes.before, r.nodes.after)};
+  page.table(std::vector<Page::Column>{{"operator"}, {"before", Align::right}, {"after", Align::right}, {"difference", Align::right}}, rows,
+             all);
 }
 
 void add_rewrites(const OptimizeReport& r, Page& page) {
@@ -234,6 +233,26 @@ void add_bodies(const OptimizeReport& r, Page& page) {
   for (const BodyReport& body : r.bodies) page.paragraph(text_of(body) + (body.improved ? "" : "; unchanged: " + body.reason));
 }
 
+// The gains of the rewritten parts, the surest first.
+void add_gains(const OptimizeReport& r, Page& page) {
+  if (r.search.gains.empty()) return;
+  Rows rows;
+  for (const PartGain& gain : r.search.gains) {
+    std::string rules;
+    for (const std::size_t step : gain.steps) rules += (rules.empty() ? "" : ", ") + r.search.steps[step].rule;
+    rows.push_back({rules.empty() ? "other kernels" : rules, signed_time(gain.time.before - gain.time.after), signed_time(gain.low),
+                    signed_time(gain.high), percent(gain.sureness), fmt::format("{} of {}", gain.modelled, gain.kernels)});
+  }
+  page.heading("How sure the gains are");
+  page.table(std::vector<Page::Column>{{"rewrites of a part"},
+                                       {"predicted gain", Align::right},
+                                       {"from", Align::right},
+                                       {"to (90 %)", Align::right},
+                                       {"probability of a gain", Align::right},
+                                       {"modelled prices", Align::right}},
+             rows);
+}
+
 void add_left_alone(const OptimizeReport& r, Page& page) {
   Terms terms;
   const auto add = [&](const char* term, const std::vector<std::string>& texts) {
@@ -242,6 +261,7 @@ void add_left_alone(const OptimizeReport& r, Page& page) {
   add("opaque", r.opaque);
   add("contradiction", r.sizes.contradictions);
   add("rejected result", r.gate.others);
+  for (const UnsureRewrite& rewrite : r.search.unsure) terms.emplace_back("unsure", text_of(rewrite));
   for (const GateComparison& c : r.gate.comparisons)
     if (c.verdict == GateVerdict::failed) terms.emplace_back("not run", fmt::format("{} at {}", c.failure, c.sizes));
   if (r.clean_ups.nodes_before > 0) terms.emplace_back("clean-ups", text_of(r.clean_ups));
@@ -308,6 +328,7 @@ std::string OptimizeReport::to_html() const {
   add_rewrites(*this, page);
   add_checks(*this, page);
   add_bodies(*this, page);
+  add_gains(*this, page);
   add_left_alone(*this, page);
   add_search(*this, page);
   add_kernels(*this, page);

@@ -12,6 +12,8 @@ namespace xflow {
 
 std::string time_text(Nanoseconds time) { return cost::to_string(time); }
 
+std::string signed_time(Nanoseconds time) { return time < Nanoseconds(0) ? "-" + time_text(-time) : time_text(time); }
+
 const char* stop_text(const SearchReport& search) { return search.stop_reason ? to_string(*search.stop_reason) : ""; }
 
 std::string numbers_of(const RuleCount& count) {
@@ -23,6 +25,10 @@ std::string bytes_text(std::uint64_t bytes) {
   if (bytes < 10'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
   return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
 }
+
+std::string percent(double part) { return fmt::format("{:.1f} %", 100 * part); }
+
+std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
 
 std::string text_of(const GapReport& gap, Nanoseconds time) {
   if (!gap.reason.empty()) return "no bound: " + gap.reason;
@@ -37,6 +43,11 @@ std::string text_of(const GapReport& gap, Nanoseconds time) {
   if (gap.parts == 1 && gap.open_parts == 0) return fmt::format("0 %: {}{}", whole, bodies);
   return fmt::format("at most {:.1f} % above {}{}{}", std::ceil(1000 * *above) / 10, whole,
                      open.empty() ? "" : "; " + open + " and count as free", bodies);
+}
+
+std::string text_of(const UnsureRewrite& rewrite) {
+  return fmt::format("{}{}{}: a gain of {} is positive with a probability of {}", rewrite.rule, rewrite.where.empty() ? "" : " ",
+                     rewrite.where, signed_time(rewrite.gain), percent(rewrite.sureness));
 }
 
 std::string text_of(const CleanUpReport& smaller) {

@@ -57,6 +57,7 @@ std::string RunResult::to_text() const {
   std::string text;
   const auto line = [&](const char* what, const std::string& value) { text += fmt::format("{:<12}{}\n", what, value); };
   line("model", onnx_io::printable(model));
+  if (!runner.empty()) line("runner", onnx_io::printable(runner));
   line("processes", processes == 1 ? "1, which runs all parts" : fmt::format("{}, one for each device", processes));
   line("inputs", onnx_io::printable(inputs));
   line("step",

@@ -41,7 +41,8 @@ std::string SimulationResult::to_text() const {
   line("cluster", fmt::format("{}, {} device{}", cluster, devices.size(), devices.size() == 1 ? "" : "s"));
   line("plan", plan);
   line("step", fmt::format("{:.4f} ms", step.count() * kMilliseconds));
-  line("nodes", fmt::format("{} that run, {} without a kernel", nodes.size(), without_kernel));
+  const std::string several = divided ? fmt::format(", {} of them on several devices", divided->on_several) : "";
+  line("nodes", fmt::format("{} that run{}, {} without a kernel", divided ? divided->running : nodes.size(), several, without_kernel));
   if (!assumed_sizes.empty()) line("assumed", fmt::format("{}", fmt::join(assumed_sizes, ", ")));
   text += device_table(*this) + link_table(*this);
   if (!estimated.empty()) text += fmt::format("\nestimated by the bytes moved:\n");
@@ -75,7 +76,10 @@ std::string SimulationResult::to_json() const {
   json["estimated"] = SimulationJson::array();
   for (const auto& [node, reason] : estimated) json["estimated"].push_back({{"node", node}, {"reason", reason}});
   json["assumed_sizes"] = assumed_sizes;
-  json["plan"] = plan_json(*this);
+  if (divided)
+    json["divided_nodes"] = {{"running", divided->running}, {"on_several_devices", divided->on_several}};
+  else
+    json["plan"] = plan_json(*this);
   return onnx_io::printable_json(json.dump(2, ' ', false, SimulationJson::error_handler_t::replace));
 }
 

@@ -14,8 +14,6 @@ std::string size_of_bytes(double bytes) {
   return bytes_text(static_cast<std::uint64_t>(std::min(bytes, kMost)));
 }
 
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-
 // A cell of a table. Names are cut where they are too long.
 std::string cell(std::string text, std::size_t width) {
   if (text.size() > width) text.replace(width - 3, std::string::npos, "...");

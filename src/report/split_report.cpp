@@ -2,15 +2,11 @@
 
 #include <algorithm>
 
+#include "src/report/report_text.h"
 #include "src/support/printable.h"
 #include "xflow/split.h"
 
 namespace xflow {
-namespace {
-
-std::string counted(std::size_t count, const char* what) { return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s"); }
-
-}  // namespace
 
 std::string PartManifest::to_text() const {
   std::string text = fmt::format("{} on {} of cluster {}\n", counted(parts.size(), "part"), counted(devices.size(), "device"),

@@ -12,9 +12,9 @@ bool same_type(const ir::TensorType& a, const ir::TensorType& b) {
   return a.data_type == b.data_type && a.ranked == b.ranked && a.shape == b.shape;
 }
 
-class TargetBuilder final : public TermBuilder {
+class ReplacementBuilder final : public TermBuilder {
  public:
-  TargetBuilder(ir::Arena& arena, ops::Typing& typing, const Environment& environment, const ConstantRules* constants)
+  ReplacementBuilder(ir::Arena& arena, ops::Typing& typing, const Environment& environment, const ConstantRules* constants)
       : TermBuilder(arena, typing, environment, Literals::rounded), constants_(constants) {}
 
  protected:
@@ -43,7 +43,7 @@ std::optional<ir::ValueMap> apply(ir::Arena& arena, const Match& match, const Co
     if (!scalar) return std::nullopt;
     value = *scalar;
   }
-  TargetBuilder builder(arena, typing, environment, constants);
+  ReplacementBuilder builder(arena, typing, environment, constants);
   for (const Statement& statement : rule.target) {
     ir::DataType type = arena.type(match.outputs[0]).data_type;
     const auto output = std::find(rule.outputs.begin(), rule.outputs.end(), statement.outputs[0]);

@@ -85,10 +85,12 @@ class TypeBinder {
     }
     return true;
   }
-  // A generated constant must be floating, as a variable must be.
+  // A generated constant must be floating, as a variable must be, unless the rule says its data type.
   bool generated_fit() const {
     for (std::size_t k = 0; k < pattern_.nodes().size(); ++k) {
       if (!pattern_.nodes()[k].generates || rule_.moves_data) continue;
+      const auto is_type = [](const PatternAttribute& attribute) { return attribute.attribute_kind == ops::AttributeKind::data_type; };
+      if (std::ranges::any_of(pattern_.nodes()[k].attributes, is_type)) continue;
       if (!ir::is_floating(arena_.node(nodes_[k].id).outputs[0].data_type)) return false;
     }
     return true;

@@ -8,7 +8,8 @@ namespace xflow::rules {
 // The operation that a pattern node matched.
 struct MatchedNode {
   ir::NodeId id{};
-  bool swapped = false;  // its two operands were matched in the other order
+  bool swapped = false;    // its two operands were matched in the other order
+  bool is_stored = false;  // the model has a constant instead of it
 };
 
 // Solves the dimensions of declared types and adds them to `environment`, which holds the source's values

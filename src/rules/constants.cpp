@@ -30,6 +30,13 @@ bool is_literal(const ir::Arena& arena, ir::ValueId value, const ir::Real& liter
   });
 }
 
+bool counts_up(const ir::Arena& arena, ir::ValueId value) {
+  const ir::Node& node = arena.node(value);
+  if (node.kind != ir::NodeKind::constant || node.constant.dims.size() != 1) return false;
+  double next = 0;
+  return all_elements(arena, value, [&](double element) { return element == next++ && !std::signbit(element); });
+}
+
 bool is_literal(const ir::Real& stored, ir::DataType type, const ir::Real& literal) {
   if (stored == literal) return true;
   if (stored.is_variable() || literal.is_variable()) return false;

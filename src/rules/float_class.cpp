@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 
 #include "src/rules/build.h"
 #include "src/rules/float_elements.h"
@@ -238,11 +240,25 @@ class Classifier {
     if (divisors(elements_.source()) != divisors(elements_.target())) found_.insert("changes what is divided");
   }
 
+  // True for an element of an integer tensor: of a variable, or computed from one without a change of the
+  // type.
+  bool is_integer(ElementId id) const {
+    const Element& e = elements_[id];
+    if (e.kind != Element::Kind::application) return e.integer;
+    static constexpr std::array<std::string_view, 7> kOfOneType = {"add", "sub", "mul", "neg", "minimum", "maximum", "select"};
+    return std::ranges::find(kOfOneType, e.name) != kOfOneType.end() &&
+           std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
+  }
+  // True for a comparison of integers, which have no rounding error that could decide it.
+  bool compares_integers(const Element& e) const {
+    return is_comparison(e.name) && std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
+  }
+
   std::set<Critical> jumps(const std::vector<ElementSet>& side) {
     std::set<Critical> result;
     for (const ElementId id : all_below(side)) {
       const Element& e = elements_[id];
-      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps) continue;
+      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps || compares_integers(e)) continue;
       result.insert({e.name, id});
       // Equal elements at other positions may be summed in another order.
       if (elements_.moves() && !is_plain(id)) found_.insert(fmt::format("changes the operands of {}", e.name));

@@ -50,7 +50,27 @@ bool keeps_type(const Term& term) {
   return to != nullptr && to->kind == Expression::Kind::call && to->name == "type" && to->arguments[0].name == term.operands[0].name;
 }
 
+// True for a conversion of 0 and 1, which changes neither: of a comparison or of one-hot rows.
+bool converts_truth(const Term& term) {
+  if (term.name != "cast" || term.operands.size() != 1 || term.operands[0].kind != Term::Kind::application) return false;
+  const Term& operand = term.operands[0];
+  if (operand.name == "one_hot") return attribute_of(operand, "on") == nullptr && attribute_of(operand, "off") == nullptr;
+  return is_comparison(operand.name);
+}
+
+// True if the rule gives an integer type to a constant that it makes.
+bool makes_integers(const Term& term) {
+  const Expression* type = attribute_of(term, "data_type");
+  const auto known = type == nullptr ? std::nullopt : ir::data_type_from_name(type->name);
+  return known && ir::is_integer(*known);
+}
+
 }  // namespace
+
+bool is_comparison(std::string_view name) {
+  static constexpr std::array<std::string_view, 5> kNames = {"equal", "greater", "greater_equal", "less", "less_equal"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
 
 Elements::Elements(const Rule& rule, Places places) : rule_(rule), places_(std::move(places)) {
   for (const auto* side : {&rule.source, &rule.target})
@@ -78,6 +98,8 @@ ElementSet Elements::named(const std::string& name, Context context) {
   Element element;
   element.kind = Element::Kind::variable;
   element.name = name;
+  const Declaration* declared = rule_.declaration(name);
+  element.integer = declared != nullptr && declared->data_type && ir::is_integer(*declared->data_type);
   if (places_) element.place = places_({context.reads_for_target, name, context.path, context.sums});
   const std::string place = element.place == 0 ? std::string() : fmt::format("@{}", element.place);
   return one_element(make(std::move(element), place));
@@ -123,7 +145,7 @@ ElementSet Elements::of(const Term& term, const Context& context) {
     if (declared.type_class == ops::TypeClass::boolean && operands.back())
       for (const ElementId id : *operands.back()) nodes_[static_cast<std::size_t>(id)].boolean = true;
   }
-  if (keeps_type(term)) return operands[0];
+  if (keeps_type(term) || converts_truth(term)) return operands[0];
   if (work != FloatWork::moves && work != FloatWork::fills) return applied(term, operands);
   std::vector<ElementId> all;
   for (const ElementSet& set : operands) {
@@ -154,6 +176,7 @@ ElementSet Elements::made(const Term& term) {
   Element element;
   element.kind = Element::Kind::variable;
   element.name = print(term);
+  element.integer = makes_integers(term);
   return one_element(make(std::move(element), "made"));
 }
 

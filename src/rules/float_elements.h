@@ -15,6 +15,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -42,6 +43,7 @@ struct Element {
   std::vector<double> attributes;  // in the order of the signature; 0 for attributes that are not real numbers
   bool evaluable = false;          // an application whose result is effect->scalar of its operands
   bool boolean = false;
+  bool integer = false;  // a variable of an integer type
 };
 
 // True for a difference, false for a sum. The effect must be one that adds.
@@ -49,6 +51,9 @@ inline bool subtracts(const ops::FloatEffect& effect) {
   constexpr std::array<double, 2> kOperands = {0, 1};
   return effect.scalar(kOperands, {}) < 0;
 }
+
+// True for the operators that compare two numbers.
+bool is_comparison(std::string_view name);
 
 // How an element of a variable is read: by the source or the target, through operators that move or
 // accumulate elements. Two reads through the same operators are of the same elements.

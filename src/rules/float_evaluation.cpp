@@ -105,6 +105,7 @@ std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluat
     double value = kNumbers[(i * 5 + k * 7 + i * k * 3 + k * k) % among];
     if (k % 4 == 3 && !evaluation.literals().empty()) value += evaluation.literals()[(i + k) % evaluation.literals().size()];
     if (elements.guarded(leaf, Guard::Kind::is_nonnegative) || elements.guarded(leaf, Guard::Kind::is_positive)) value = std::abs(value);
+    if (elements[leaf].integer) value = std::round(value);
     value = elements.literal(leaf).value_or(value);
     result.push_back(elements[leaf].boolean ? static_cast<double>((k >> (i % 3)) & 1U) : value);
   }
@@ -117,6 +118,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max({1.0,
 std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, ElementId id, bool few) {
   const Element& e = elements[id];
   if (e.boolean) return {0, 1};
+  if (e.integer) return {0, 1, -1, 2, 3};
   std::vector<double> all = {kNan, kInfinity, -kInfinity, 0.0, -0.0, 1.25, -1.25};
   if (!few) {
     all.insert(all.end(), {2.5, -3.5, 0.3, -0.3});
@@ -193,7 +195,8 @@ double value_at(const Elements& elements, ElementId leaf, int point) {
   const std::uint64_t bits = mixed(static_cast<std::uint64_t>(leaf + 1) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(point));
   if (elements[leaf].boolean) return static_cast<double>(bits & 1U);
   if (const auto value = elements.literal(leaf)) return *value;
-  const double size = std::pow(10.0, -2 + 5 * static_cast<double>(bits >> 11U) / static_cast<double>(std::uint64_t{1} << 53U));
+  double size = std::pow(10.0, -2 + 5 * static_cast<double>(bits >> 11U) / static_cast<double>(std::uint64_t{1} << 53U));
+  if (elements[leaf].integer) size = std::round(size);
   const bool positive = elements.guarded(leaf, Guard::Kind::is_nonnegative) || elements.guarded(leaf, Guard::Kind::is_positive);
   return positive || (bits & 1U) == 0 ? size : -size;
 }

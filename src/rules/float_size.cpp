@@ -2,6 +2,7 @@
 #include "src/rules/float_size.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace xflow::rules {
 namespace {
@@ -220,8 +221,20 @@ bool Sizes::applies_the_same(const Element& target, const Element& source) {
   return true;
 }
 
+bool Sizes::is_unrounded(ElementId root) const {
+  const ElementId roots[] = {root};
+  return std::ranges::all_of(elements_.below(roots, true), [&](ElementId id) {
+    const Element& e = elements_[id];
+    if (e.kind == Element::Kind::number) return e.number == 0 || std::abs(e.number) == 1;
+    if (e.kind == Element::Kind::variable) return true;
+    const ops::FloatWork work = e.effect->work;
+    const bool chooses = work == ops::FloatWork::selects || work == ops::FloatWork::logic || work == ops::FloatWork::chooses;
+    return chooses || is_comparison(e.name);
+  });
+}
+
 bool Sizes::within(ElementId target, ElementId source) {
-  if (target == source) return true;
+  if (target == source || is_unrounded(target)) return true;
   // Equal polynomials with positive coefficients have the same products, and the source's error contains all
   // of them.
   if (is_positive_sum(target) && is_positive_sum(source) && !multiplies_sums(source)) return !too_many_;

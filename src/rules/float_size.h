@@ -46,6 +46,9 @@ class Sizes {
   bool applies_the_same(const Element& target, const Element& source);
   // True if all elements are sums and products of variables and nonnegative numbers.
   bool is_positive_sum(ElementId root) const;
+  // True if the result is exactly what it is for real numbers: an element of a variable, 0, 1 or -1, chosen
+  // by comparing such elements.
+  bool is_unrounded(ElementId root) const;
   // True if some product has two factors that are sums and so can cancel.
   bool multiplies_sums(ElementId root);
   // True if `product`, with factors replaced by their expanded sizes as needed, consists of products

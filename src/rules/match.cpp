@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/ops/operator.h"
 #include "src/rules/bind.h"
 #include "src/rules/constants.h"
 #include "src/rules/instantiate.h"
@@ -226,7 +227,26 @@ class Machine {
     if (operand.node < 0) return constant_fits(operand.slot, value) && bind_value(operand.slot, value);
     const auto node = static_cast<std::size_t>(operand.node);
     if (bound_nodes_[node]) return values_[operand.slot] == value;
+    if (const auto counts = counted(pattern_.nodes()[node], value)) return bind_constant(node, *counts, value);
     return bind_node(node, definition.node) && values_[operand.slot] == value;
+  }
+  // The operation iota that makes a stored constant, if the pattern has one in its place.
+  std::optional<ir::NodeId> counted(const PatternNode& pattern, ir::ValueId value) {
+    static const ir::OperatorId iota = ops::id_of("iota");
+    if (pattern.op != iota || !options_.given.empty() || !counts_up(arena_, value)) return std::nullopt;
+    const ir::TensorType& type = arena_.type(value);
+    ops::Typing typing(arena_.symbols());
+    const auto made = ops::apply(arena_, typing, iota, {}, {{"shape", type.shape}, {"data_type", type.data_type}});
+    return made ? std::optional(*made) : std::nullopt;
+  }
+  bool bind_constant(std::size_t index, ir::NodeId counts, ir::ValueId value) {
+    const PatternNode& pattern = pattern_.nodes()[index];
+    bound_nodes_[index] = true;
+    nodes_[index] = {counts, false, true};
+    trail_.push_back({Bound::Kind::node, index});
+    return bind_value(pattern.outputs[0], value) &&
+           std::all_of(pattern.attributes.begin(), pattern.attributes.end(),
+                       [&](const PatternAttribute& attribute) { return bind_attribute(attribute, arena_.node(counts)); });
   }
   // Pointwise rules do not depend on shapes: a tensor filled with the number matches. In other rules the
   // literal has one element.
@@ -309,6 +329,7 @@ class Machine {
     if (!bind_types(pattern_, arena_, uses_, nodes_, options_, result.environment)) return true;
     for (const std::string& output : pattern_.rule().outputs) result.outputs.push_back(result.environment.values.at(output));
     for (const MatchedNode& node : nodes_) {
+      if (node.is_stored) continue;
       if (std::find(result.nodes.begin(), result.nodes.end(), node.id) == result.nodes.end()) result.nodes.push_back(node.id);
     }
     return found(result);

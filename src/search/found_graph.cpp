@@ -10,6 +10,7 @@ using ir::NodeId;
 using ir::ValueId;
 
 void Search::finish() {
+  best_ = chosen_.value_or(best_);
   go_to(best_);
   Finalist best = describe();
   outcome_.best = std::move(best.graph);

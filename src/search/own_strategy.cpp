@@ -73,12 +73,11 @@ std::vector<std::uint64_t> Search::matches_of_path() {
   return matches;
 }
 
-void Search::replay_trace(const std::vector<TracedRewrite>& trace) {
-  outcome_.stop = StopReason::replayed;
-  StateId at = kOriginal;
+std::pair<StateId, std::size_t> Search::apply_trace(const std::vector<TracedRewrite>& trace) {
+  std::pair<StateId, std::size_t> reached{kOriginal, 0};
   for (const TracedRewrite& step : trace) {
     const Candidates* const found = stopped() ? nullptr : candidates_at(step.operation);
-    if (found == nullptr) return;
+    if (found == nullptr) break;
     const Candidates& list = *found;
     std::uint64_t left = step.match;
     std::optional<StateId> next;
@@ -86,14 +85,23 @@ void Search::replay_trace(const std::vector<TracedRewrite>& trace) {
       if (list[k]->rewrite.rule != step.rule || left-- > 0) continue;
       bool is_new = false;
       Visited none;  // a path may come back to a graph, with other numbers of its operations
-      if (know(*list[k])) next = add(at, k, *list[k], none, is_new);
+      if (know(*list[k])) next = add(reached.first, k, *list[k], none, is_new);
       break;
     }
-    if (!next || !step_to(*next)) return;
-    at = *next;
-    ++outcome_.replayed;
+    if (!next || !step_to(*next)) break;
+    reached = {*next, reached.second + 1};
   }
-  best_ = at;
+  return reached;
+}
+
+SearchState Search::follow(const std::vector<TracedRewrite>& rewrites) {
+  go_to(kOriginal);
+  return static_cast<SearchState>(apply_trace(rewrites).first);
+}
+
+std::optional<Finalist> Search::reached(SearchState state) {
+  if (!exists(state) || !go_to(static_cast<StateId>(state))) return std::nullopt;
+  return describe();
 }
 
 }  // namespace xflow::search

@@ -11,7 +11,7 @@ namespace xflow::search {
 namespace {
 
 // Of matching one pattern at one operation of an e-graph.
-constexpr std::uint64_t kMostSteps = 2'000;
+constexpr std::uint64_t kMostMatchSteps = 2'000;
 
 // A hash of the rule and of all that the match has bound but attributes, which the operations decide.
 std::uint64_t key_of(rules::RuleId rule, const rules::Match& match) {
@@ -55,7 +55,7 @@ bool RuleRewriter::equal_rewrites(ir::Arena& arena, const ir::GraphView& graph, 
   rules::MatchOptions options = options_;
   bool is_cut = false;
   options.steps = &steps;
-  options.most_steps = kMostSteps;
+  options.most_steps = kMostMatchSteps;
   options.is_cut = &is_cut;
   match(arena, graph, root, options, found);
   return !is_cut;

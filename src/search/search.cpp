@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <tuple>
 
 #include "src/search/part_visits.h"
 #include "src/search/search_run.h"
@@ -44,7 +45,8 @@ void Search::begin() {
 Outcome Search::run() {
   begin();
   if (options_.replay != nullptr) {
-    replay_trace(*options_.replay);
+    outcome_.stop = StopReason::replayed;
+    std::tie(best_, outcome_.replayed) = apply_trace(*options_.replay);
   } else if (options_.own_strategy != nullptr) {
     options_.own_strategy->search(*this);
     if (!stopped()) outcome_.stop = StopReason::ended;

@@ -176,6 +176,27 @@ struct Outcome {
   std::size_t replayed = 0;         // number of rewrites of Options::replay that were applied, until one was not possible
 };
 
+// What a strategy inside of xflow sees of a search. Every search is one.
+class InnerSpace : public SearchSpace {
+ public:
+  // The graph of a state, with the path to it. Its operations are added to the arena of the search. Nothing
+  // if a rewrite on the way is no longer possible.
+  virtual std::optional<Finalist> reached(SearchState state) = 0;
+  // Applies rewrites of the original, as SearchOptions::replay, as far as they are possible.
+  virtual SearchState follow(const std::vector<TracedRewrite>& rewrites) = 0;
+  // The result of the search is this state, whatever it costs, and not the cheapest one.
+  virtual void choose(SearchState state) = 0;
+};
+
+// A strategy inside of xflow.
+class InnerStrategy : public SearchStrategy {
+ public:
+  void search(SearchSpace& space) final { search_inner(static_cast<InnerSpace&>(space)); }
+
+ private:
+  virtual void search_inner(InnerSpace& space) = 0;
+};
+
 // Searches from `graph`. Operations of the best graph are added to its arena. `follow` makes the cost model
 // of a graph.
 Outcome search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options);

@@ -68,7 +68,7 @@ struct State {
   std::uint64_t bytes = 0;
 };
 
-class Search final : private SearchSpace {
+class Search final : private InnerSpace {
  public:
   // `symbols`: see ir::WorkGraph.
   Search(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const Workspace::Follow& follow, const Options& options,
@@ -151,11 +151,15 @@ class Search final : private SearchSpace {
   std::vector<PossibleRewrite> rewrites(SearchState state) override;
   std::optional<SearchState> apply(SearchState state, const PossibleRewrite& rewrite) override;
   bool is_over() override { return stopped(); }
+  std::optional<Finalist> reached(SearchState state) override;
+  SearchState follow(const std::vector<TracedRewrite>& rewrites) override;
+  void choose(SearchState state) override { chosen_ = static_cast<StateId>(state); }
   bool exists(SearchState state) const;
   // The rewrites at the operation with this number; null if the workspace's graph has no such operation.
   const Candidates* candidates_at(std::uint64_t operation);
-  // Applies the rewrites of a trace to the original, as far as they are possible.
-  void replay_trace(const std::vector<TracedRewrite>& trace);
+  // Applies the rewrites of a trace to the original, as far as they are possible. Returns the last state and
+  // the number of rewrites.
+  std::pair<StateId, std::size_t> apply_trace(const std::vector<TracedRewrite>& trace);
   // For each rewrite of the path to the workspace's state, its number among those of its rule at its
   // operation.
   std::vector<std::uint64_t> matches_of_path();
@@ -359,6 +363,7 @@ class Search final : private SearchSpace {
   bool has_dropped_ = false;      // states were dropped
   std::vector<StateId> path_;     // from the original to the workspace's state
   StateId best_ = kOriginal;
+  std::optional<StateId> chosen_;  // InnerSpace::choose
   std::priority_queue<Entry, std::vector<Entry>, Order> queue_;
   Visited visited_;
   RuleSets rule_sets_;

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -39,6 +41,19 @@ std::string own_folder() {
     file = info.dli_fname;
   const std::filesystem::path real = std::filesystem::canonical(file, none);
   return real.parent_path().string();
+}
+
+Result<SharedLibrary> open_plugin(const std::string& folder, std::string_view name) {
+  const std::string file = fmt::format("libxflow_{}.so", name);
+  const std::array<std::string, 3> paths = {fmt::format("{}/{}", folder, file), fmt::format("{}/xflow/{}", folder, file),
+                                            fmt::format("{}/../lib/xflow/{}", folder, file)};
+  const auto is_there = [](const std::string& path) {
+    std::error_code none;
+    return std::filesystem::exists(path, none);
+  };
+  if (std::ranges::none_of(paths, is_there))
+    return fail(ErrorCode::unsupported, fmt::format("this xflow was built without {}: {} was not found", name, file));
+  return SharedLibrary::open(paths);
 }
 
 }  // namespace xflow::cost

@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace xflow::cost {
 
@@ -34,5 +35,10 @@ class SharedLibrary {
 
 // The folder of the program or library that contains this function.
 std::string own_folder();
+
+// Opens libxflow_NAME.so, which comes from the same build, in `folder` or in its subfolder `xflow` or
+// ../lib/xflow. Errors: unsupported, "this xflow was built without cuda: libxflow_cuda.so was not found", or
+// as SharedLibrary::open().
+Result<SharedLibrary> open_plugin(const std::string& folder, std::string_view name);
 
 }  // namespace xflow::cost

@@ -6,6 +6,9 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/onnx/lift/lift_operator.h"
+#include "src/validation/document_run.h"
+
 namespace xflow::api {
 
 using onnx_io::DeclaredType;
@@ -58,12 +61,20 @@ const DeclaredType& Runnable::declared_input(std::string_view name) const {
   return document_.main().inputs[*document_.find(GraphId{0}, name)->input].type;
 }
 
-Result<void> Runnable::can_execute() const {
+Result<void> Runnable::can_execute() {
   for (const ir::NodeId id : ir::topological_order(arena_, graph_)) {
     const ir::Node& node = arena_.node(id);
-    if (node.kind == ir::NodeKind::opaque && !defaults_.contains({id, 0}))
-      return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; option 'runner' runs both models in a runtime", name_of(node)),
-                  path_);
+    if (node.kind != ir::NodeKind::opaque || defaults_.contains({id, 0})) continue;
+    const bool is_node = node.serial < document_.nodes().size();
+    const onnx_io::Node* origin = is_node ? &document_.node(onnx_io::NodeId{node.serial}) : nullptr;
+    if (is_node && only_documents_run(document_, *origin)) {
+      runs_as_document_ = true;
+      continue;
+    }
+    // Types of results of bodies may be unknown without a run.
+    if (is_node && std::ranges::any_of(node.operands, [&](ir::ValueId operand) { return lifted_.of_opaque.contains(operand); })) continue;
+    return fail(ErrorCode::unsupported, fmt::format("cannot execute: {}; option 'runner' runs both models in a runtime", name_of(node)),
+                path_);
   }
   return {};
 }
@@ -106,6 +117,15 @@ Result<eval::Options> Runnable::sized_options(const eval::Bindings& bindings) co
 
 Result<std::vector<eval::Tensor>> Runnable::run(const InputSet& set, eval::Number number, std::span<const eval::Sample> samples,
                                                 const std::function<void()>& progress) {
+  if (runs_as_document_) {
+    DocumentRunOptions how;
+    how.number = number;
+    how.stop = [&] {
+      progress();
+      return deadline_.is_over();
+    };
+    return run_document(document_, set.tensors, how);
+  }
   const eval::Bindings given = bindings(set);
   eval::Options options = this->options();
   if (!samples.empty()) {
@@ -139,6 +159,7 @@ Result<std::vector<std::vector<std::int64_t>>> Runnable::output_dims(const Input
 }
 
 Result<RunBounds> Runnable::needs(const InputSet& set) {
+  if (runs_as_document_) return fail(ErrorCode::unsupported, "only a run of the document knows", path_);
   const eval::Bindings given = bindings(set);
   XFLOW_TRY(const eval::Options options, sized_options(given));
   eval::SampledEvaluation evaluation(arena_, options);

@@ -35,9 +35,12 @@ class Runnable {
   std::vector<std::string_view> input_names() const { return lifted_.input_names; }
   const onnx_io::DeclaredType& declared_input(std::string_view name) const;
 
-  // Error::unsupported, "cannot execute: If at NAME", if an output depends on a node that xflow has no
-  // operator for.
-  Result<void> can_execute() const;
+  // Error::unsupported, "cannot execute: Frobnicate at NAME", if an output depends on a node that xflow has
+  // no operator for. If such a node reads results of a node of only_documents_run, only a run decides.
+  Result<void> can_execute();
+  // Whether runs are those of run_document, because an output depends on a node of only_documents_run. Known
+  // after can_execute().
+  bool runs_as_document() const { return runs_as_document_; }
   // Error::ill_typed for a tensor that does not have the declared type; unsupported for sizes that an
   // operator refuses.
   Result<void> accepts(const InputSet& set);
@@ -47,7 +50,8 @@ class Runnable {
 
   // The sizes of the outputs for inputs that the model accepts.
   Result<std::vector<std::vector<std::int64_t>>> output_dims(const InputSet& set);
-  // What run() takes: without samples, and for a sample of output `k` by itself.
+  // What run() takes: without samples, and for a sample of output `k` by itself. Error::unsupported if
+  // runs_as_document().
   Result<RunBounds> needs(const InputSet& set);
   Result<RunBounds> needs(const InputSet& set, std::size_t k, const eval::Sample& sample);
 
@@ -75,6 +79,7 @@ class Runnable {
   std::vector<NamedInput> inputs_;
   std::vector<NamedInput> required_;
   eval::Bindings defaults_;
+  bool runs_as_document_ = false;
 };
 
 }  // namespace xflow::api

@@ -145,7 +145,7 @@ Result<Sizes> choose_input_sizes(ir::Arena& arena, const ir::Graph& graph, std::
     return fail(ErrorCode::invalid_argument,
                 fmt::format("the model does not take {}: {}", sizes_text(arena, inputs, sizes.values), reason));
   for (const std::int64_t other : kOtherSizes) {
-    XFLOW_TRY(Sizes choice, choose_sizes(arena, inputs, given, 1, other));
+    XFLOW_TRY(Sizes choice, choose_sizes(arena, inputs, given, OpenSizes::of(1, other)));
     if (!fits(choice)) continue;
     choice.defaults_fit = refused(reason);
     return choice;
@@ -189,7 +189,10 @@ std::int64_t assumed_size(const ir::Arena& arena, ir::ValueId value, const SizeM
 void add_inner_sizes(ir::Arena& arena, const ir::Graph& graph, const InnerSizes& inner, Sizes& sizes) {
   if (inner.infer) {
     for (const auto& [symbol, size] : inner.infer(sizes.values))
-      if (sizes.values.emplace(symbol, size).second) sizes.inner.insert(symbol);
+      if (sizes.values.emplace(symbol, size).second) {
+        sizes.inner.insert(symbol);
+        sizes.inferred.insert(symbol);
+      }
   }
   std::unordered_set<ir::SymbolId> fixed;
   for (const auto& [symbol, size] : sizes.values) fixed.insert(symbol);
@@ -236,8 +239,17 @@ ir::Symbols::Valuation Sizes::valuation() const {
   };
 }
 
+ir::Symbols::Valuation Sizes::known() const {
+  SizeMap known = values;
+  std::erase_if(known, [&](const auto& own) { return inner.contains(own.first) && !inferred.contains(own.first); });
+  return [known = std::move(known)](ir::SymbolId symbol) -> std::optional<std::int64_t> {
+    const auto found = known.find(symbol);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+  };
+}
+
 Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> inputs, std::span<const InputShape> given,
-                           std::int64_t first, std::int64_t other) {
+                           const OpenSizes& open) {
   Sizes result;
   for (const InputShape& shape : given) {
     const NamedInput* input = nullptr;
@@ -276,18 +288,19 @@ Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> i
   }
   for (const NamedInput& input : inputs) {
     const ir::TensorType& type = arena.type(input.value);
-    bool open = false;
+    bool is_open = false;
     std::vector<std::int64_t> dims;
     for (std::size_t k = 0; k < type.rank(); ++k) {
       if (const auto symbol = type.shape[k].as_symbol()) {
-        const auto [known, fresh] = result.values.try_emplace(*symbol, k == 0 ? first : other);
-        open = open || fresh;
+        const std::int64_t size = k == 0 ? open.first : k + 1 == type.rank() ? open.last : open.inner;
+        const auto [known, fresh] = result.values.try_emplace(*symbol, size);
+        is_open = is_open || fresh;
         dims.push_back(known->second);
       } else {
-        dims.push_back(type.shape[k].constant().value_or(other));
+        dims.push_back(type.shape[k].constant().value_or(open.last));
       }
     }
-    if (open) result.assumed.push_back(fmt::format("{}: {}", input.name, dims_text(dims)));
+    if (is_open) result.assumed.push_back(fmt::format("{}: {}", input.name, dims_text(dims)));
   }
   return result;
 }

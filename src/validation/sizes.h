@@ -31,6 +31,7 @@ struct Sizes {
   std::unordered_set<ir::SymbolId> given;        // by the caller; never changed
   std::unordered_set<ir::SymbolId> of_defaults;  // sizes of default values; not assumed
   std::unordered_set<ir::SymbolId> inner;        // of results of opaque nodes
+  std::unordered_set<ir::SymbolId> inferred;     // of `inner`: they follow from the inputs
   // Inputs with sizes that the caller did not give: "x: [1, 3, 128, 128]".
   std::vector<std::string> assumed;
   // The same for results of opaque nodes: "r of node 'nms' (NonMaxSuppression): [128, 3]".
@@ -42,6 +43,8 @@ struct Sizes {
 
   // Returns the valuation for ir::Symbols::evaluate. A size that is not in `values` is 128.
   ir::Symbols::Valuation valuation() const;
+  // Returns a valuation without sizes of results of opaque nodes that are not inferred.
+  ir::Symbols::Valuation known() const;
 };
 
 struct NamedInput {
@@ -50,11 +53,21 @@ struct NamedInput {
   std::vector<std::int64_t> default_dims = {};  // of the default value; empty: no default, or a scalar
 };
 
-// Chooses sizes: the given shapes, then those of defaults, then `first` for an open first dimension and
-// `other` for any other. Errors: invalid_argument for an input that does not exist, a wrong number of
-// dimensions, or a size that contradicts the model or another input.
+// Sizes of open dimensions by their place in a shape. A dimension that is the first one and the last one is
+// the first one.
+struct OpenSizes {
+  std::int64_t first = 1;
+  std::int64_t inner = 128;  // between the first one and the last one
+  std::int64_t last = 128;
+
+  static constexpr OpenSizes of(std::int64_t first, std::int64_t other) { return {first, other, other}; }
+};
+
+// Chooses sizes: the given shapes, then those of defaults, then `open` for open dimensions. Errors:
+// invalid_argument for an input that does not exist, a wrong number of dimensions, or a size that
+// contradicts the model or another input.
 Result<Sizes> choose_sizes(const ir::Arena& arena, std::span<const NamedInput> inputs, std::span<const InputShape> given,
-                           std::int64_t first = 1, std::int64_t other = 128);
+                           const OpenSizes& open = {});
 
 // Checks that every operation of the graph accepts these sizes, by typing the operands again. Without this
 // check evaluation would clamp indices at sizes that no runtime accepts. Error::unsupported, "conv: expected

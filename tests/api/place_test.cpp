@@ -43,10 +43,10 @@ TEST(Place, EvaluatesASplit) {
 TEST(Place, NamesWhatIsWrong) {
   const auto document = place("{}");
   ASSERT_FALSE(document);
-  EXPECT_EQ(document.error(), (Error{ErrorCode::unreadable, "the instance has no 'maxFPGAs'", "instance"}));
+  EXPECT_EQ(document.error(), (Error{ErrorCode::unreadable, "the instance has no 'maxFPGAs'", "instance:1"}));
   const auto split = evaluate_split(kInstance, "{}", PlacementObjective::latency);
   ASSERT_FALSE(split);
-  EXPECT_EQ(split.error(), (Error{ErrorCode::unreadable, "the split has no 'fpgas'", "split"}));
+  EXPECT_EQ(split.error(), (Error{ErrorCode::unreadable, "the split has no 'fpgas'", "split:1"}));
   PlaceOptions options;
   options.method = PlacementMethod::split;
   const auto method = place(kInstance, options);

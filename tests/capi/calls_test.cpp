@@ -68,6 +68,51 @@ TEST(COptimize, GivesAFasterModelAndAReport) {
   EXPECT_EQ(xflow_optimize(context.get(), model.data(), model.size(), options.get(), nullptr, nullptr, nullptr), XFLOW_STATUS_OK);
 }
 
+// The sizes that a model declares for its first input.
+std::vector<std::int64_t> declared_sizes(const std::string& model) {
+  std::vector<std::int64_t> sizes;
+  const auto document = onnx_io::Document::parse(model);
+  EXPECT_TRUE(document);
+  if (document)
+    for (const onnx_io::Dimension& dim : document->main().inputs[0].type.dims) sizes.push_back(dim.value);
+  return sizes;
+}
+
+TEST(CFixedShapes, AreThoseOfTheResult) {
+  using onnx_io::testing::float_info, onnx_io::testing::node;
+  onnx_io::testing::GraphParts parts;
+  parts.nodes = {node("Relu", "first", {"x"}, {"a"}), node("Relu", "second", {"a"}, {"y"})};
+  parts.inputs = {float_info("x", {-1, 4})};
+  parts.outputs = {float_info("y", {-1, 4})};
+  const std::string model = onnx_io::testing::model_of(parts);
+  const std::int64_t dims[] = {7, 4};
+  const auto options = few_states();
+  ASSERT_EQ(xflow_options_add_fixed_shape(options.get(), "x", dims, 2, nullptr), XFLOW_STATUS_OK);
+  const auto optimized = returned<xflow_buffer>(
+      [&](auto to, auto error) { return xflow_optimize(nullptr, model.data(), model.size(), options.get(), to, nullptr, error); });
+  ASSERT_EQ(optimized.status, XFLOW_STATUS_OK) << optimized.text();
+  EXPECT_EQ(declared_sizes(string_of(optimized.value.get())), (std::vector<std::int64_t>{7, 4}));
+  const Owned<xflow_options> simple(xflow_options_new());
+  ASSERT_EQ(xflow_options_add_fixed_shape(simple.get(), "x", dims, 2, nullptr), XFLOW_STATUS_OK);
+  const auto simplified = returned<xflow_buffer>(
+      [&](auto to, auto error) { return xflow_simplify(nullptr, model.data(), model.size(), simple.get(), to, nullptr, error); });
+  ASSERT_EQ(simplified.status, XFLOW_STATUS_OK) << simplified.text();
+  EXPECT_EQ(declared_sizes(string_of(simplified.value.get())), (std::vector<std::int64_t>{7, 4}));
+}
+
+TEST(CFixedShapes, DoNotContradictTheModel) {
+  const std::string model = relu_model();
+  const std::int64_t dims[] = {3};
+  for (const char* const input : {"x", "z"}) {
+    const Owned<xflow_options> options(xflow_options_new());
+    ASSERT_EQ(xflow_options_add_fixed_shape(options.get(), input, dims, 1, nullptr), XFLOW_STATUS_OK);
+    const auto refused = returned<xflow_buffer>(
+        [&](auto to, auto error) { return xflow_simplify(nullptr, model.data(), model.size(), options.get(), to, nullptr, error); });
+    EXPECT_EQ(refused.status, XFLOW_STATUS_INVALID_ARGUMENT) << input;
+    EXPECT_NE(refused.text().find(input), std::string::npos) << refused.text();
+  }
+}
+
 TEST(COptimize, GivesTheOriginalWithoutAGain) {
   const std::string model = relu_model();
   const auto options = few_states();

@@ -20,6 +20,7 @@ using Setter = std::function<xflow_status(xflow_options*, xflow_error**)>;
 const std::map<std::string, Setter>& setters() {
   static const std::map<std::string, Setter> all = {
       {"add_shape", [](auto o, auto e) { return xflow_options_add_shape(o, "x", kDims, 2, e); }},
+      {"add_fixed_shape", [](auto o, auto e) { return xflow_options_add_fixed_shape(o, "x", kDims, 2, e); }},
       {"add_input_file", [](auto o, auto e) { return xflow_options_add_input_file(o, "inputs.npz", e); }},
       {"allow_external", [](auto o, auto e) { return xflow_options_allow_external(o, "weights", e); }},
       {"set_external_data", [](auto o, auto e) { return xflow_options_set_external_data(o, "weights.bin", e); }},
@@ -98,12 +99,14 @@ TEST(COptions, AreInTheirRange) {
   refused("threads must be from 1 to 1024, found 1025", [&](auto e) { return xflow_options_set_threads(o, 1025, e); });
   refused("runs must be at least 1, found 0", [&](auto e) { return xflow_options_set_runs(o, 0, e); });
   refused("jobs must be at least 1, found -1", [&](auto e) { return xflow_options_set_jobs(o, -1, e); });
-  refused("input is NULL", [&](auto e) { return xflow_options_add_shape(o, nullptr, kDims, 2, e); });
-  refused("dims is NULL", [&](auto e) { return xflow_options_add_shape(o, "x", nullptr, 2, e); });
-  const std::int64_t none[] = {2, 0};
-  refused("size 0 is not positive", [&](auto e) { return xflow_options_add_shape(o, "x", none, 2, e); });
+  for (const auto add : {&xflow_options_add_shape, &xflow_options_add_fixed_shape}) {
+    refused("input is NULL", [&](auto e) { return add(o, nullptr, kDims, 2, e); });
+    refused("dims is NULL", [&](auto e) { return add(o, "x", nullptr, 2, e); });
+    const std::int64_t none[] = {2, 0};
+    refused("size 0 is not positive", [&](auto e) { return add(o, "x", none, 2, e); });
+    EXPECT_EQ(status_of_setter("", [&](auto e) { return add(o, "x", nullptr, 0, e); }), XFLOW_STATUS_OK) << "a scalar";
+  }
   refused("text is NULL", [&](auto e) { return xflow_options_set_rules(o, nullptr, e); });
-  EXPECT_EQ(status_of_setter("", [&](auto e) { return xflow_options_add_shape(o, "x", nullptr, 0, e); }), XFLOW_STATUS_OK) << "a scalar";
 }
 
 TEST(COptions, ThatAreRefusedStayAsTheyWere) {

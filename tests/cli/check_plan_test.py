@@ -125,14 +125,19 @@ class Accepted(CheckPlanTest):
         annotate(model.graph.node[0], spec("x", [0, 1, 2, 3], [(0, 4)]), configuration="four")
         self.check(model, 0)
 
-    def test_inputs_of_operators_without_a_rule_are_listed(self):
-        nodes = [helper.make_node("Conv", ["x", "k"], ["y"], name="conv")]
-        model = model_of(nodes, [float_info("x", [2, 4, 8, 8])], [float_info("y", [2, 4, 8, 8])], [weight("k", 4, 4, 1, 1)])
+    def test_inputs_without_a_rule_are_listed(self):
+        nodes = [helper.make_node("Own", ["x", "k"], ["z"], name="own", domain="local"),
+                 helper.make_node("Own", ["z", "z"], ["y"], name="other", domain="local")]
+        model = model_of(nodes, [float_info("x", [2, 4]), float_info("k", [2, 4])], [float_info("y", [2, 8])])
+        model.graph.value_info.append(float_info("z", [2, 4]))
+        model.opset_import.append(helper.make_opsetid("local", 1))
         configure(model)
-        annotate(model.graph.node[0], spec("x", [0, 1], [(0, 2)]), spec("k", [0, 1], [(0, 2)]))
+        annotate(model.graph.node[0], spec("x", [0, 1], [(0, 2)]), spec("k", [1, 0], [(0, 2)]))
+        annotate(model.graph.node[1], spec("z", [0, 1], [(1, 2)]))
         text, result = self.check(model, 0)
-        self.assertEqual(["node 'conv' (Conv)"], result["not_compared"])
-        self.assertIn("\ninputs that are divided and were not compared, without a rule for the operator:\n  node 'conv' (Conv)\n", text)
+        self.assertEqual(["node 'own' (Own)", "node 'other' (Own)"], result["not_compared"])
+        self.assertIn("\ninputs that are divided and were not compared, without a rule for the operator or the axis:\n"
+                      "  node 'own' (Own)\n  node 'other' (Own)\n", text)
 
 
 class OfTheModel(CheckPlanTest):
@@ -356,9 +361,176 @@ class OfInputs(CheckPlanTest):
         entry = annotate(model.graph.node[0], spec("a", [0, 1], [(0, 2)]), spec("b", [0, 1, 2, 3], [(0, 4)]))
         self.finds(model, ("SimpleShardedDimProto.num_shards", "node 'join' (Concat), configuration 'pair', tensor 'b': "
                            "axis 0 has 4 shards, and axis 0 of 'a', which the node reads with it, has 2"))
-        # Nothing is said about parts of the axis itself.
-        entry.sharding_spec[1].CopyFrom(spec("b", [0, 1, 2, 3], [(1, 4)]))
+
+    def concatenation(self, *specs, typed=True):
+        """Of two inputs along axis 1. Without types their ranks alone are known."""
+        nodes = [helper.make_node("Concat", ["a", "b"], ["y"], name="join", axis=1)]
+        sizes = (lambda *dims: dims) if typed else (lambda *dims: [f"n{dim}" for dim in dims])
+        model = model_of(nodes, [float_info("a", sizes(8, 4)), float_info("b", sizes(8, 4))], [float_info("y", sizes(8, 8))])
+        configure(model, devices=4, names=())
+        annotate(model.graph.node[0], *specs)
+        return model
+
+    def test_a_concatenation_along_its_axis(self):
+        for right in ([spec("a", [0, 1], [(1, 2)]), spec("b", [2, 3], [(1, 2)])],  # parts need not meet
+                      [spec("a", [0, 1, 2, 3], [(0, 2), (1, 2)]), spec("b", [0, 1], [(0, 2)])],
+                      [spec("a", [0]), spec("b", [1]), spec("y", [0, 1], [(1, 2)])]):  # each device has the operand of its part
+            for typed in (True, False):
+                _, result = self.check(self.concatenation(*right, typed=typed), 0)
+                self.assertEqual([], result["not_compared"])
+        # The operands still share the other axis.
+        self.finds(self.concatenation(spec("a", [0, 1, 2, 3], [(0, 2), (1, 2)]), spec("b", [0, 1, 2, 3], [(0, 4)])),
+                   ("SimpleShardedDimProto.num_shards", "node 'join' (Concat), configuration 'pair', tensor 'b': "
+                    "axis 0 has 4 shards, and axis 0 of 'a', which the node reads with it, has 2"))
+        # A part of the result that is not divided along the axis needs both.
+        self.finds(self.concatenation(spec("a", [0]), spec("b", [1])),
+                   ("ShardingSpecProto.device", "node 'join' (Concat), configuration 'pair': no device has 'a' and 'b'"))
+        self.finds(self.concatenation(spec("a", [0]), spec("b", [1]), spec("y", [0, 1], [(0, 2)])),
+                   ("ShardingSpecProto.device", "node 'join' (Concat), configuration 'pair': no device has 'a' and 'b'"))
+
+
+class OfOperators(CheckPlanTest):
+    """Divisions that the index notation of an operator does not allow. Inputs are float32 and in the order of the operator."""
+
+    def model(self, operator, shapes, cuts, devices=4, weights=(), opset=17, **attributes):
+        """A node whose k-th input has this shape and is divided along pairs of an axis and a number of shards over the first devices."""
+        names = [f"x{k}" for k in range(len(shapes))]
+        node = helper.make_node(operator, names + [name for name, _ in weights], ["y"], name="node", **attributes)
+        model = model_of([node], [float_info(name, shape) for name, shape in zip(names, shapes)],
+                         [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+                         [numpy_helper.from_array(numpy.array(value), name) for name, value in weights], opset=opset)
+        configure(model, devices=devices, names=())
+        specs = []
+        for name, own in zip(names, cuts):
+            if own is None:  # a copy on every device
+                specs.append(spec(name, [-1], groups={-1: list(range(devices))}))
+                continue
+            count = numpy.prod([shards if isinstance(shards, int) else numpy.prod([n for _, n in shards]) for _, shards in own], dtype=int)
+            specs.append(spec(name, list(range(count)), own))
+        annotate(model.graph.node[0], *specs)
+        return model
+
+    def allows(self, *arguments, **more):
+        _, result = self.check(self.model(*arguments, **more), 0)
+        self.assertEqual([], result["not_compared"])
+
+    def refuses(self, tensor, field, text, operator, *arguments, **more):
+        place = f"node 'node' ({operator}), configuration 'pair'{f', tensor {tensor!r}' if tensor else ''}"
+        self.finds(self.model(operator, *arguments, **more), (field, f"{place}: {text}"))
+
+    def needs_all(self, tensor, divided, operator, *arguments, **more):
+        self.refuses(tensor, "ShardedDimProto.axis", f"axis {divided} has 2 shards, and each part of the result needs all of it", operator,
+                     *arguments, **more)
+
+    def differs(self, tensor, axis, shards, other, *arguments, **more):
+        other_axis, other_tensor, other_shards = other
+        self.refuses(tensor, "SimpleShardedDimProto.num_shards",
+                     f"axis {axis} has {shards} shards, and axis {other_axis} of {other_tensor!r}, which the node reads with it, "
+                     f"has {other_shards}", *arguments, **more)
+
+    def test_convolutions(self):
+        shapes = [[4, 8, 6, 6], [4, 8, 3, 3]]
+        self.allows("Conv", shapes, [[(0, 2)], None])
+        self.allows("Conv", shapes, [[(2, 2)], None], pads=[1, 1, 1, 1])  # with a halo
+        self.allows("Conv", shapes, [[(1, 2)], [(1, 2)]])
+        self.differs("x1", 1, 4, (1, "x0", 2), "Conv", shapes, [[(1, 2)], [(1, 4)]])
+        self.refuses("", "ShardingSpecProto.device", "no device has 'x0' (shard 0 of axis 0) and 'x1' (shard 1 of axis 0)", "Conv", shapes,
+                     [[(0, 2)], [(0, 2)]])
+        # The bias goes with the channels of the result.
+        self.differs("x2", 0, 4, (0, "x1", 2), "Conv", [*shapes, [4]], [None, [(0, 2)], [(0, 4)]])
+
+    def test_groups_of_a_convolution(self):
+        shapes = [[4, 12, 6, 6], [8, 3, 3, 3]]
+        self.allows("Conv", shapes, [[(1, 2)], [(0, 2)]], group=4)
+        self.differs("x1", 0, 4, (1, "x0", 2), "Conv", shapes, [[(1, 2)], [(0, 4)]], group=4)
+        self.refuses("x0", "SimpleShardedDimProto.num_shards", "axis 1 has 3 shards, which cut through the 4 blocks that the node reads",
+                     "Conv", shapes, [[(1, 3)], None], group=4)
+
+    def test_normalisations(self):
+        shapes = [[4, 6, 8], [8], [8]]
+        self.allows("LayerNormalization", shapes, [[(0, 2)], None, None])
+        self.allows("LayerNormalization", shapes, [[(1, 2)], None, None])
+        self.needs_all("x0", 2, "LayerNormalization", shapes, [[(2, 2)], None, None])
+        # Parts of the result, for which each device has all of what is normalised.
+        self.allows("LayerNormalization", shapes, [None, [(0, 2)], [(0, 2)]])
+        self.allows("BatchNormalization", [[4, 6, 8], [6], [6], [6], [6]], [[(1, 2)], [(0, 2)], [(0, 2)], [(0, 2)], [(0, 2)]])
+        self.differs("x4", 0, 3, (1, "x0", 2), "BatchNormalization", [[4, 6, 8], [6], [6], [6], [6]], [[(1, 2)], None, None, None, [(0, 3)]])
+        self.allows("InstanceNormalization", [[4, 6, 8], [6], [6]], [[(1, 2)], [(0, 2)], [(0, 2)]])
+        self.needs_all("x0", 2, "InstanceNormalization", [[4, 6, 8], [6], [6]], [[(2, 2)], None, None])
+
+    def test_softmax(self):
+        self.allows("Softmax", [[4, 6]], [[(0, 2)]])
+        self.needs_all("x0", 1, "Softmax", [[4, 6]], [[(1, 2)]])
+        self.needs_all("x0", 0, "LogSoftmax", [[4, 6]], [[(0, 2)]], axis=0)
+
+    def test_softmax_after_a_divided_result(self):
+        model = self.model("Softmax", [[4, 6]], [])
+        model.graph.node.insert(0, helper.make_node("Relu", ["x"], ["x0"], name="relu"))
+        model.graph.input[0].name = "x"
+        annotate(model.graph.node[0], spec("x0", [0, 1], [(1, 2)]))
+        self.finds(model, ("ShardedDimProto.axis", "node 'node' (Softmax), configuration 'pair', tensor 'x0': "
+                           "axis 1 has 2 shards, and each part of the result needs all of it"))
+
+    def test_reductions_may_be_divided(self):
+        for operator in ["ReduceMax", "ReduceL2", "ReduceMean"]:
+            self.check(self.model(operator, [[4, 6]], [[(1, 2)]], axes=[1]), 0)
+        self.allows("ReduceSum", [[4, 6]], [[(1, 2)]], weights=[("axes", numpy.array([1]))])
+
+    def test_moved_axes(self):
+        self.allows("Transpose", [[4, 6]], [[(1, 2)]], perm=[1, 0])
+        self.differs("x1", 0, 4, (1, "x0", 2), "Einsum", [[6, 4], [4, 8]], [[(1, 2)], [(0, 4)]], equation="ij,jk->ki")
+
+    def test_reshapes(self):
+        heads = {"weights": [("shape", numpy.array([2, 4, 6]))]}
+        self.allows("Reshape", [[2, 24]], [[(1, 4)]], **heads)
+        self.refuses("x0", "SimpleShardedDimProto.num_shards", "axis 1 has 3 shards, which cut through the 4 blocks that the node reads",
+                     "Reshape", [[2, 24]], [[(1, 3)]], **heads)
+        # Two shards of each head, and fused dimensions that say so.
+        self.allows("Reshape", [[2, 24]], [[(1, 8)]], devices=8, **heads)
+        self.allows("Reshape", [[2, 24]], [[(1, [(4, 1), (6, 3)])]], **heads)
+
+    def test_gathered_elements(self):
+        shapes = [[6, 4]]
+        index = [("index", numpy.array([0, 3, 5]))]
+        self.allows("Gather", shapes, [[(1, 2)]], weights=index)
+        # A part of the rows of the table is a mask and a sum.
+        self.allows("Gather", shapes, [[(0, 2)]], weights=index)
+
+    def test_rows_of_a_table(self):
+        def gather(*specs):
+            nodes = [helper.make_node("Gather", ["w", "i"], ["y"], name="embed")]
+            model = model_of(nodes, [helper.make_tensor_value_info("i", TensorProto.INT64, [4, 2])], [float_info("y", [4, 2, 6])],
+                             [weight("w", 8, 6)])
+            configure(model, devices=4, names=())
+            annotate(model.graph.node[0], *specs)
+            return model
+
+        table = spec("w", [0, 1, 2, 3], [(0, 4)])
+        all_indices = spec("i", [-1], groups={-1: [0, 1, 2, 3]})
+        by_groups = spec("w", [0, 1, 2, 3], [(0, 2), (1, 2)])
+        for right in ([table, all_indices], [by_groups, all_indices],
+                      # Each half of the indices is where each half of the rows is.
+                      [spec("w", [-1, -2], [(0, 2)], groups={-1: [0, 1], -2: [2, 3]}), spec("i", [-1, -2], [(0, 2)], groups={-1: [0, 2], -2: [1, 3]})]):
+            _, result = self.check(gather(*right), 0)
+            self.assertEqual([], result["not_compared"])
+        place = "node 'embed' (Gather), configuration 'pair': no device has"
+        self.finds(gather(table, spec("i", [0, 1], [(0, 2)])), ("ShardingSpecProto.device", f"{place} 'w' (shard 0 of axis 0) and 'i' (shard 1 of axis 0)"))
+        self.finds(gather(table, spec("i", [0])), ("ShardingSpecProto.device", f"{place} 'w' (shard 1 of axis 0) and 'i'"))
+
+    def test_what_is_not_read_need_not_be_there(self):
+        # The shape is known before the run, wherever it is.
+        model = self.model("Reshape", [[2, 24]], [[(1, 4)]], weights=[("shape", numpy.array([2, 4, 6]))])
+        model.graph.node[0].device_configurations[0].sharding_spec.append(spec("shape", [3]))
         self.check(model, 0)
+
+    def test_pooling_and_slices(self):
+        self.allows("MaxPool", [[2, 4, 8, 8]], [[(2, 2)]], kernel_shape=[3, 3], pads=[1, 1, 1, 1])
+        # A slice reads other parts than it leaves, element by element.
+        slices = [("starts", numpy.array([2])), ("ends", numpy.array([4])), ("axes", numpy.array([0]))]
+        self.allows("Slice", [[4, 4]], [[(0, 2)]], weights=slices)
+        self.allows("Slice", [[4, 4]], [[(0, 2), (1, 2)]], weights=slices)
+        every_second = [("starts", numpy.array([1])), ("ends", numpy.array([4])), ("axes", numpy.array([0])), ("steps", numpy.array([2]))]
+        self.allows("Slice", [[4, 4]], [[(0, 2)]], weights=every_second)
 
 
 class Unreadable(CheckPlanTest):

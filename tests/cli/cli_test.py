@@ -209,12 +209,13 @@ class Requests(ProgramTest):
         self.assertEqual((3, "", "xflow: out.onnx: cannot write: File too large\n"), (run.returncode, run.stdout, run.stderr))
         self.assertEqual(before, sorted(path.name for path in self.folder.iterdir()))
 
-    def test_to_execute_what_has_bodies_end_with_3(self):
-        branch = helper.make_graph([helper.make_node("Relu", ["x"], ["r"])], "b", [], [float_info("r", [2])])
+    def test_to_execute_unknown_operators_of_bodies_end_with_3(self):
+        branch = helper.make_graph([helper.make_node("RandomNormalLike", ["x"], ["r"], name="noise")], "b", [], [float_info("r", [2])])
         condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
         node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=branch, else_branch=branch)
         self.write("if.onnx", model_of([node], [condition, float_info("x", [2])], [float_info("y", [2])]))
-        self.fail_with(3, "if.onnx: cannot execute: If at choice; --runner runs both models in a runtime", "check", "if.onnx", "if.onnx")
+        message = "if.onnx: node 'noise' (RandomNormalLike): cannot execute: no operator for RandomNormalLike (with c: bool[], x: float32[2], seed 1)"
+        self.fail_with(3, f"{message}; --runner runs both models in a runtime", "check", "if.onnx", "if.onnx")
 
 
 class RuleFiles(ProgramTest):
@@ -431,6 +432,8 @@ class Optimizing(ProgramTest):
                 "constant_bytes": dict,
                 "opaque": list,
                 "steps": list,
+                "gains": list,
+                "unsure": list,
                 "rules": list,
                 "regions": list,
                 "check_seconds": float,

@@ -1,41 +1,20 @@
 """Tests of `mpirun xflow generate`: generate_mpi_test.py PROGRAM [MPIRUN [unittest arguments]]. Without MPIRUN of a build without MPI."""
 
-import os
-import subprocess
-import sys
 import unittest
 
+import mpi
 import program
+from mpi import QUIET, ROOT, MpiTest
 from program import ProgramTest
 
-MPIRUN = ""
-# Of processes on this machine alone, as many as are asked for, with no word of its own; root may be who runs the tests.
-OPTIONS = "--quiet --oversubscribe --mca btl self,vader --mca btl_vader_single_copy_mechanism none --mca pml ob1 --mca plm isolated".split()
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# Without /sys hwloc, which MPI asks for the machine's topology, reports that on the standard error of every process.
-QUIET = {"HWLOC_HIDE_ERRORS": "2"}
 JOB = "--ops add,matmul,relu --max-ops 2".split()
 FILES = ["generated.json", "generated.proofs", "generated.rules"]
 
 
-class Generate(ProgramTest):
-    def run_with(self, environment, *command):
-        run = subprocess.run(
-            [*map(str, command)],
-            cwd=self.folder,
-            env={**os.environ, **QUIET, **environment},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-        )
-        return run.returncode, run.stdout, run.stderr
-
-
-@unittest.skipUnless(sys.argv[2:], "built without MPI")
-class WithMpi(Generate):
+@unittest.skipUnless(mpi.IS_BUILT_WITH_MPI, "built without MPI")
+class WithMpi(MpiTest):
     def mpirun(self, processes, *arguments):
-        return self.run_with(ROOT, MPIRUN, *OPTIONS, "-n", processes, program.PROGRAM, "generate", *arguments)
+        return super().mpirun(processes, "generate", *arguments)
 
     def files(self, folder):
         return {name: (self.folder / folder / name).read_bytes() for name in FILES}
@@ -76,37 +55,29 @@ class WithMpi(Generate):
         self.assertEqual("xflow: out/work: the folder holds a job with other options; choose another folder or remove this one (see 'xflow generate --help')\n", error)
 
     def test_refuses_the_mpirun_of_another_mpi(self):
-        command = [program.PROGRAM, "generate", *JOB, "--out", "out"]
         error = (
             "xflow: mpirun started 4 processes, but each finds only 1; "
             "use the mpirun of the MPI that xflow was built with\n"
         )
-        of_another = {"PMI_SIZE": "4", "OMPI_MCA_plm": "isolated", **ROOT}
-        self.assertEqual((3, "", error), self.run_with({"PMI_RANK": "0", **of_another}, *command))
-        self.assertEqual((0, "", ""), self.run_with({"PMI_RANK": "1", **of_another}, *command))
+        for rank, expected in [("0", (3, "", error)), ("1", (0, "", ""))]:
+            of_another = {"PMI_SIZE": "4", "PMI_RANK": rank, "OMPI_MCA_plm": "isolated", **ROOT, **QUIET}
+            run = self.run_program("generate", *JOB, "--out", "out", **of_another)
+            self.assertEqual(expected, (run.returncode, run.stdout, run.stderr))
 
 
-@unittest.skipIf(sys.argv[2:], "built with MPI")
-class WithoutMpi(Generate):
+@unittest.skipIf(mpi.IS_BUILT_WITH_MPI, "built with MPI")
+class WithoutMpi(ProgramTest):
     def test_refuses_to_do_the_same_in_every_process(self):
         error = (
             "xflow: mpirun started 4 processes, but xflow was built without MPI; "
             "start one process, or install libopenmpi-dev and rebuild xflow\n"
         )
-        command = [program.PROGRAM, "generate", *JOB, "--out", "out"]
         for name in ["OMPI_COMM_WORLD", "PMI"]:
-            self.assertEqual((3, "", error), self.run_with({f"{name}_SIZE": "4", f"{name}_RANK": "0"}, *command))
-            self.assertEqual((0, "", ""), self.run_with({f"{name}_SIZE": "4", f"{name}_RANK": "3"}, *command))
+            for rank, expected in [("0", (3, "", error)), ("3", (0, "", ""))]:
+                run = self.run_program("generate", *JOB, "--out", "out", **{f"{name}_SIZE": "4", f"{name}_RANK": rank})
+                self.assertEqual(expected, (run.returncode, run.stdout, run.stderr))
         self.assertEqual([], list(self.folder.iterdir()))
 
 
 if __name__ == "__main__":
-    if sys.argv[2:]:
-        MPIRUN = sys.argv.pop(2)
-        program.main()
-    try:
-        program.main()
-    except SystemExit as end:
-        if not end.code:  # what fails is not skipped
-            print("skipped: built without MPI")
-        raise
+    mpi.main()

@@ -1,6 +1,8 @@
 """What tests of `xflow split` and `xflow run` share: plans by policy, and runs of parts in ONNX Runtime."""
 
 import json
+import os
+import pathlib
 
 import onnx
 import onnxruntime
@@ -50,3 +52,22 @@ class Parts:
                      if not tensor.get("has_default") or tensor["name"] in inputs}
             results.append(dict(zip(part["outputs"], one.run(None, given))))
         return {tensor["name"]: value_of(tensor) for tensor in self.manifest["outputs"]}
+
+
+def over_models(work, faults_of, verdict, names=()):
+    """Calls `faults_of` for the path of each model of the folder XFLOW_TEST_MODELS, or of those of these names, with the folder `work` and a
+    cluster in it. Prints the faults or the verdict for so many models, and returns the exit code."""
+    folder = os.environ.get("XFLOW_TEST_MODELS")
+    if not folder:
+        print("skipped: XFLOW_TEST_MODELS is not set")
+        return 0
+    work = pathlib.Path(work)
+    work.mkdir(parents=True, exist_ok=True)
+    (work / "cluster.json").write_text(json.dumps(cpu_cluster()))
+    paths = [path for path in sorted(pathlib.Path(folder).glob("*.onnx")) if not names or path.stem in names]
+    if not paths:
+        print("no models found")
+        return 1
+    found = [f"{path.stem}: {fault}" for path in paths for fault in faults_of(path, work)]
+    print("\n".join(found) if found else verdict.format(len(paths)))
+    return 1 if found else 0

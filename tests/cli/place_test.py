@@ -67,6 +67,19 @@ class PlaceTest(ProgramTest):
         _, result = self.place(CHAIN, "--method", "ideals", "--budget", "1000s")
         self.assertEqual((3.5, "finished"), (result["contiguous"], result["stop"]))
 
+    def test_milp_proves_the_optimum_or_names_what_it_needs(self):
+        self.write("in.json", json.dumps(CHAIN))
+        run = self.run_program("place", "in.json", "--method", "milp", "--steps", "20000000")
+        if run.returncode != 0:
+            self.assertEqual(3, run.returncode, run.stderr)
+            self.assertRegex(run.stderr, r"the method milp needs COIN-OR Cbc: .*libxflow_cbc\.so")
+            return
+        _, result = self.place(CHAIN, "--method", "milp", "--steps", "20000000")
+        self.assertEqual(3.5, result["value"])
+        self.assertIn(result["stop"], ("optimal", "finished"))
+        self.assertLessEqual(result["bound"], 3.5)
+        self.assertGreater(result["bound"], 3.5 * (1 - 1e-5))
+
     def test_result_is_a_split(self):
         _, result = self.place(CHAIN, "--steps", "2000", "--budget", "1000s")
         text = self.succeed("place", "in.json", "--split", "out.json", "--json", "evaluated.json")
@@ -107,12 +120,13 @@ class PlaceTest(ProgramTest):
 
     def test_messages(self):
         self.write("in.json", json.dumps(CHAIN))
-        self.write("bad.json", json.dumps({**CHAIN, "edges": [edge(0, 9)]}))
+        self.write("bad.json", json.dumps({"edges": [edge(0, 9)], **{key: value for key, value in CHAIN.items() if key != "edges"}}, indent=1))
         self.write("split.json", json.dumps({"fpgas": [{"nodes": [0, 2]}, {"nodes": [1, 3]}], "cpus": [{"nodes": [4, 5]}]}))
-        self.fail_with(2, "bad.json: edge 0 -> 9: there is no node 9", "place", "bad.json")
+        self.fail_with(2, "bad.json:5: edge 0 -> 9: there is no node 9", "place", "bad.json")
         self.fail_with(2, "no.json: cannot open: No such file or directory", "place", "no.json")
         self.fail_with(64, "budget '3' is not of the form 300s, 500ms or 5m", "place", "in.json", "--budget", "3")
         self.fail_with(64, "in.json: the result would overwrite a file that is read", "place", "in.json", "--json", "in.json")
+        self.fail_with(64, "the objective latency has no method 'milp'", "place", "in.json", "--objective", "latency", "--method", "milp")
         self.fail_with(64, "the objective latency has no method 'ideals'", "place", "in.json", "--objective", "latency", "--method", "ideals")
         parts = json.dumps({"fpgas": [{"nodes": [0, 3]}, {"nodes": [1, 2]}], "cpus": [{"nodes": [4, 5]}]})
         self.write("parts.json", parts)

@@ -155,6 +155,78 @@ class Profiles(ProgramTest):
         text, _ = self.report_of("m.onnx", "--device", "cpu", "--no-gate", "--costs", "costs.db", "--gap", "on")
         self.assertIn("\ngap         0 %: all graphs that the rules reach were visited\n", text)
 
+    def write_sure_and_unsure(self, sure=True):
+        """Two transposes after each other, if they are `sure`, and two products of one value."""
+        random = numpy.random.default_rng(0)
+        weights = [numpy_helper.from_array(random.normal(0, 0.1, (64, 64)).astype(numpy.float32), name) for name in "ab"]
+        nodes = [helper.make_node("Transpose", ["z"], ["t"], perm=[1, 0]), helper.make_node("Transpose", ["t"], ["u"], perm=[1, 0]),
+                 helper.make_node("Relu", ["u"], ["v"]), helper.make_node("MatMul", ["x", "a"], ["p"]), helper.make_node("MatMul", ["x", "b"], ["q"])]
+        outputs = [float_info("v", [32, 16]), float_info("p", [1, 64]), float_info("q", [1, 64])]
+        inputs = [float_info("z", [32, 16]), float_info("x", [1, 64])]
+        if not sure:
+            nodes, outputs, inputs = nodes[3:], outputs[1:], inputs[1:]
+        self.write("m.onnx", model_of(nodes, inputs, outputs, weights))
+        self.write("npu.xprof", ROOFLINE + "views 4 slice split\n")
+
+    def test_say_how_sure_gains_are(self):
+        self.write_sure_and_unsure()
+        text, report = self.report_of("m.onnx", "--device", "profile:npu.xprof", "--max-growth", "1MiB")
+        sure, unsure = report["gains"]
+        # A kernel less is a gain; whether one product is quicker than two, a roofline does not know.
+        self.assertEqual(1, sure["sureness"])
+        self.assertEqual(["transpose-of-transpose"], [report["steps"][step]["rule"] for step in sure["steps"]][:1])
+        self.assertTrue(0.6 < unsure["sureness"] < 0.9, unsure)
+        self.assertLess(unsure["low_nanoseconds"], 0)
+        for gain in report["gains"]:
+            times = gain["predicted_nanoseconds"]
+            self.assertLess(gain["low_nanoseconds"], times["before"] - times["after"])
+            self.assertGreater(gain["high_nanoseconds"], times["before"] - times["after"])
+            self.assertEqual(gain["kernels"], gain["modelled"])
+        whole = report["predicted_nanoseconds"]
+        saved = sum(gain["predicted_nanoseconds"]["before"] - gain["predicted_nanoseconds"]["after"] for gain in report["gains"])
+        self.assertAlmostEqual(whole["before"] - whole["after"], saved, delta=1)
+        self.assertRegex(text, r"\npart +gain +with 90 % probability +sure  modelled\n"
+                               r"transpose-of-transpose.* +[\d.]+ us +\S+ us to \S+ us +100\.0 %  \d of \d kernels?\n"
+                               r".* +[\d.]+ us +-\S+ us to \S+ us +\d\d\.\d %  \d of \d kernels\n")
+
+    def test_have_a_gain_for_each_part(self):
+        node = helper.make_node
+        nodes, last = [], "x"
+        for k in range(3):
+            for new in [f"{k}a", f"{k}b"]:
+                nodes.append(node("Transpose", [last], [new], perm=[1, 0]))
+                last = new
+            nodes.append(node("Softmax", [last], [f"{k}c"]))
+            last = f"{k}c"
+        self.write("m.onnx", model_of(nodes, [float_info("x", [32, 16])], [float_info(last, [32, 16])]))
+        self.write("npu.xprof", ROOFLINE)
+        _, report = self.report_of("m.onnx", "--device", "profile:npu.xprof")
+        self.assertEqual([(1, 2, 2)] * 3, [(gain["sureness"], gain["kernels"], gain["modelled"]) for gain in report["gains"]])
+        self.assertEqual(set(range(len(report["steps"]))), {step for gain in report["gains"] for step in gain["steps"]})
+        self.assertEqual(len(report["steps"]), sum(len(gain["steps"]) for gain in report["gains"]))
+
+    def test_leave_out_gains_that_are_not_sure(self):
+        self.write_sure_and_unsure()
+        options = ["--device", "profile:npu.xprof", "--max-growth", "1MiB"]
+        text, report = self.report_of("m.onnx", *options, "--confidence", "0.9")
+        self.assertEqual([1], [gain["sureness"] for gain in report["gains"]])
+        self.assertTrue(report["unsure"])
+        for rewrite in report["unsure"]:
+            self.assertLess(rewrite["sureness"], 0.9)
+            self.assertGreater(rewrite["gain_nanoseconds"], 0)
+        self.assertRegex(text, r"\nunsure      \S+ node .*: a gain of [\d.]+ us is positive with a probability of \d\d\.\d %\n")
+        result = onnx.load(self.folder / "out.onnx")
+        self.assertEqual(["MatMul", "MatMul", "Relu"], sorted(node.op_type for node in result.graph.node))
+        _, report = self.report_of("m.onnx", *options, "--confidence", "0.55")
+        self.assertEqual(2, len(report["gains"]))
+        self.assertEqual([], report["unsure"])
+        self.write_sure_and_unsure(sure=False)
+        text, report = self.report_of("m.onnx", *options, "--confidence", "0.9")
+        self.assertEqual("no gain was found that is positive with a probability of 90 %", report["reason"])
+        self.assertEqual((self.folder / "m.onnx").read_bytes(), (self.folder / "out.onnx").read_bytes())
+        self.fail_with(64, "confidence 0.5 is not above 0.5 and below 1 (see 'xflow optimize --help')", "optimize", "m.onnx", "out.onnx", *options, "--confidence", "0.5")
+        self.fail_with(64, "confidence 1 is not above 0.5 and below 1 (see 'xflow optimize --help')", "optimize", "m.onnx", "out.onnx", *options, "--confidence", "1")
+
     def test_serve_several_threads_of_a_search(self):
         self.write("npu.xprof", ROOFLINE)
         self.write("m.onnx", network())

@@ -104,7 +104,7 @@ class ProgramTest(unittest.TestCase):
         return name
 
     def run_program(self, *arguments, **variables):
-        environment = dict(os.environ, XDG_CACHE_HOME=str(self.folder / "cache"), **variables)
+        environment = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"), **variables}
         return subprocess.run(
             [PROGRAM, *map(str, arguments)],
             cwd=self.folder,

@@ -1,5 +1,7 @@
 """`xflow report` and `--report`: the schema of the JSON, and the page, also as a browser shows it."""
 
+import base64
+import hashlib
 import html
 import html.parser
 import json
@@ -17,12 +19,28 @@ from program import ROOFLINE, ProgramTest, float_info, model_of, transposes
 SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs" / "optimize-report.schema.json").read_text())
 VOID = {"meta"}
 # A page in a frame of a width, and what is wider there than the frame shows. The tables of a page scroll by themselves.
-FRAME = """<!DOCTYPE html><html><body><iframe width="{width}" height="800" style="border:0" srcdoc="{page}"></iframe><p id="said"></p>
+FRAME = """<!DOCTYPE html><html><body><iframe width="{width}" height="800" style="border:0" {sandbox} srcdoc="{page}"></iframe><p id="said"></p>
 <script>addEventListener("load", () => {{
   const page = document.querySelector("iframe").contentDocument;
   const root = page.documentElement;
   const scheme = page.defaultView.getComputedStyle(page.body).backgroundColor;
-  document.getElementById("said").textContent = [root.clientWidth, root.scrollWidth, page.querySelectorAll("tr").length, scheme].join(" ");
+  const rows = [...page.querySelectorAll("table")].find(table => table.tHead.textContent.startsWith("operator"));
+  const names = () => [...rows.tBodies[0].rows].map(row => row.cells[0].textContent).join();
+  const orders = [names()];
+  for (const column of [1, 1, 0]) {{
+    rows.tHead.rows[0].cells[column].click();
+    orders.push(names());
+  }}
+  const button = page.querySelector("button");
+  const folds = [...page.querySelectorAll("details")];
+  const closed = () => folds.filter(fold => !fold.open).length;
+  const counts = [closed()];
+  for (let k = 0; k < 2; ++k) {{
+    if (button) button.click();
+    counts.push(closed());
+  }}
+  document.getElementById("said").textContent =
+    [root.clientWidth, root.scrollWidth, page.querySelectorAll("tr").length, folds.length, counts, orders.join("/"), scheme].join(" ");
 }});</script></body></html>
 """
 
@@ -45,7 +63,7 @@ class Elements(html.parser.HTMLParser):
         assert self.open.pop() == tag, tag
 
     def handle_data(self, data):
-        if "style" not in self.open:
+        if "style" not in self.open and "script" not in self.open:
             self.text.append(data.strip())
 
 
@@ -201,8 +219,13 @@ class ReportTest(ProgramTest):
         self.assertIn("node '&lt;script src=&quot;evil.js&quot;&gt;&amp;", page)
         elements = elements_of(page)
         self.assertEqual(set(), {tag for tag, _ in elements.seen} - {"html", "head", "meta", "title", "style", "body", "h1", "h2", "p", "div", "span",
-                                                                     "b", "i", "table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd", "details",
-                                                                     "summary", "pre", "svg", "path"})
+                                                                     "b", "i", "table", "thead", "tbody", "tfoot", "tr", "th", "td", "dl", "dt", "dd", "details",
+                                                                     "summary", "pre", "svg", "path", "script"})
+        # One script, which is the one that the policy allows.
+        scripts = re.findall(r"<script[^>]*>(.*?)</script>", page, re.DOTALL)
+        self.assertEqual(1, page.count("<script"))
+        allowed = base64.b64encode(hashlib.sha256(scripts[0].encode()).digest()).decode()
+        self.assertIn(f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{allowed}'", page)
         self.assertEqual(set(), {name for _, attributes in elements.seen for name in attributes} -
                          {"lang", "charset", "http-equiv", "content", "name", "class", "style", "open", "viewbox", "preserveaspectratio", "role", "d"})
         self.assertNotIn("url(", page)
@@ -213,25 +236,41 @@ class ReportTest(ProgramTest):
         self.assertIsNotNone(browser, "chromium was not found; scripts/deps tests installs it")
         name = "very/long/" + "module." * 30 + "relu"
         nodes = [helper.make_node("Transpose", ["x"], ["a"], perm=[1, 0], name=name), helper.make_node("Transpose", ["a"], ["b"], perm=[1, 0]),
-                 helper.make_node("Relu", ["b"], ["y"])]
+                 helper.make_node("Relu", ["b"], ["c"]), helper.make_node("Neg", ["c"], ["d"]), helper.make_node("Neg", ["d"], ["e"]),
+                 helper.make_node("Sigmoid", ["e"], ["y"])]
         report, _, page = self.both(model_of(nodes, [float_info("x", [64, 32])], [float_info("y", [64, 32])]))
         self.assertTrue(report["improved"])
         colours = set()
+        written = "Neg,Relu,Sigmoid,Transpose"
+        orders = [written, "Relu,Sigmoid,Neg,Transpose", "Neg,Transpose,Relu,Sigmoid", written]  # by the nodes before, the other way round, by name
         for width in (390, 1440):
             for scheme in (0, 1):
-                self.write("frame.html", FRAME.format(width=width, page=html.escape(page)))
-                run = subprocess.run(
-                    [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
-                     f"--blink-settings=preferredColorScheme={scheme}", f"--user-data-dir={self.folder / 'browser'}", "--dump-dom",
-                     (self.folder / "frame.html").as_uri()], capture_output=True, text=True)
-                self.assertEqual(0, run.returncode, run.stderr)
-                self.assertEqual([], [line for line in run.stderr.splitlines() if "CONSOLE" in line])
-                said = re.search(r'<p id="said">(\d+) (\d+) (\d+) ([^<]+)</p>', run.stdout)
-                self.assertTrue(said, run.stdout[-500:])
+                said, console = self.shown(browser, page, width, scheme)
+                self.assertEqual([], console)
                 self.assertEqual((width, width), (int(said[1]), int(said[2])))
                 self.assertEqual(page.count("<tr>"), int(said[3]))
-                colours.add(said[4])
+                folds = int(said[4])
+                self.assertGreater(folds, 1)
+                closed = page.count("<details>")
+                self.assertEqual([closed, folds, 0] if closed < folds else [folds, 0, folds], [int(count) for count in said[5].split(",")])
+                self.assertEqual(orders, said[6].split("/"))
+                colours.add(said[7])
         self.assertEqual({"rgb(255, 255, 255)", "rgb(15, 20, 26)"}, colours)
+        said, _ = self.shown(browser, page, 390, 0, sandbox='sandbox="allow-same-origin"')
+        self.assertEqual(("390", "390", str(page.count("<tr>"))), said.groups()[:3], "without its script")
+        self.assertEqual({written}, set(said[6].split("/")))
+
+    def shown(self, browser, page, width, scheme, sandbox=""):
+        """What the frame says of a page, and the messages of the browser's console."""
+        self.write("frame.html", FRAME.format(width=width, page=html.escape(page), sandbox=sandbox))
+        run = subprocess.run(
+            [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--enable-logging=stderr",
+             f"--blink-settings=preferredColorScheme={scheme}", f"--user-data-dir={self.folder / 'browser'}", "--dump-dom",
+             (self.folder / "frame.html").as_uri()], capture_output=True, text=True)
+        self.assertEqual(0, run.returncode, run.stderr)
+        said = re.search(r'<p id="said">(\d+) (\d+) (\d+) (\d+) ([\d,]+) (\S+) ([^<]+)</p>', run.stdout)
+        self.assertTrue(said, run.stdout[-500:])
+        return said, [line for line in run.stderr.splitlines() if "CONSOLE" in line]
 
     def test_page_goes_to_standard_output(self):
         _, text, page = self.both(transposes())

@@ -2,17 +2,15 @@
 run_models_test.py PROGRAM WORK [MPIRUN]. Outputs are those of the whole model by the rule of `xflow check`."""
 
 import json
-import os
-import pathlib
 import shutil
 import subprocess
 import sys
 
+import mpi
 import numpy
 import onnx
-from generate_mpi_test import OPTIONS, QUIET, ROOT
 from models_test import seeded_inputs
-from parts import cpu_cluster, plan_of
+from parts import over_models, plan_of
 
 # xflow runs no If, and a part whose Reshape has a computed shape only with known sizes.
 UNSUPPORTED = {"silero_vad_v5"}
@@ -35,12 +33,12 @@ def faults_of(program, mpirun, path, work):
     (work / "plan.json").write_text(json.dumps(plan_of(len(onnx.load(path).graph.node), "chain")))
 
     def run(*command):
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env={**os.environ, **QUIET, **ROOT})
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=mpi.environment())
         return "" if done.returncode == 0 else f"{command[-1]}: {done.stdout[-300:]}{done.stderr}"
 
     fault = run(program, "split", path, "--plan", work / "plan.json", "--cluster", work / "cluster.json", "--out", parts, *shapes)
     arguments = ["run", parts, "--inputs", work / "x.npz", "--costs", work / "costs.db", "--check-against", path]
-    processes = [mpirun, *OPTIONS, "-n", 2] if mpirun else []
+    processes = [mpirun, *mpi.OPTIONS, "-n", 2] if mpirun else []
     fault = fault or run(*processes, program, *arguments)
     if (path.stem in UNSUPPORTED) != ("cannot run" in fault):
         return [fault or "is supported now"]
@@ -49,20 +47,8 @@ def faults_of(program, mpirun, path, work):
 
 def main():
     program, work, *mpirun = sys.argv[1:]
-    folder = os.environ.get("XFLOW_TEST_MODELS")
-    if not folder:
-        print("skipped: XFLOW_TEST_MODELS is not set")
-        return 0
-    work = pathlib.Path(work)
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "cluster.json").write_text(json.dumps(cpu_cluster()))
-    paths = sorted(pathlib.Path(folder).glob("*.onnx"))
-    if not paths:
-        print("no models found")
-        return 1
-    found = [f"{path.stem}: {fault}" for path in paths for fault in faults_of(program, mpirun[0] if mpirun else "", path, work)]
-    print("\n".join(found) if found else f"the parts of {len(paths)} models compute what the models do")
-    return 1 if found else 0
+    return over_models(work, lambda path, folder: faults_of(program, mpirun[0] if mpirun else "", path, folder),
+                       "the parts of {} models compute what the models do")
 
 
 if __name__ == "__main__":

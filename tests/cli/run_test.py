@@ -3,28 +3,35 @@
 import json
 import os
 import pathlib
+import shlex
 import signal
 import subprocess
-import sys
 import time
 import unittest
 
+import mpi
 import numpy
 import onnx
-import program
-from generate_mpi_test import OPTIONS, QUIET, ROOT
-from json_schema import faults
-from onnx import helper, numpy_helper
+from check_runner_test import RUNNER
+from mpi import QUIET, ROOT, MpiTest
+from onnx import TensorProto, helper, numpy_helper
 from parts import cpu_cluster, plan_of, session
-from program import ProgramTest, float_info, model_of
+from program import float_info, model_of
 from split_test import SIZE, diamond, weight
 
-MPIRUN = ""
+
+
+def failing(what):
+    """A runner that ends or sleeps in its seventh part."""
+    script = shlex.quote(str(pathlib.Path(__file__).parent / "failing_runner.py"))
+    return RUNNER.replace("-m xflow_onnx.runner_ort", f"{script} 7 {what}")
+
+
 # The longest time from the end of a process to the end of all, in seconds.
 MOST_SECONDS = 10
 
 
-class Run(ProgramTest):
+class Run(MpiTest):
     def setUp(self):
         super().setUp()
         self.write("pair.json", json.dumps(cpu_cluster()))
@@ -159,7 +166,7 @@ class OneProcess(Run):
         path = self.folder / "parts/manifest.json"
         manifest = json.loads(path.read_text())
         path.write_text(json.dumps({**manifest, "version": 2}))
-        self.fail_with(2, "parts/manifest.json: the manifest: 'version' is 2; this xflow reads 1", "run", "parts")
+        self.fail_with(2, "parts/manifest.json:1: the manifest: 'version' is 2; this xflow reads 1", "run", "parts")
         path.write_text(json.dumps(manifest))
         (self.folder / "parts/part-2.onnx").unlink()
         self.fail_with(2, "parts/part-2.onnx: cannot open: No such file or directory", "run", "parts")
@@ -174,24 +181,80 @@ class OneProcess(Run):
         self.fail_with(3, "own/part-1.onnx: cannot run node 'foo' (Foo): no operator for own.Foo; if a shape is not known, split the model with "
                           "--shape", "run", "own")
 
+    def test_a_runner_runs_the_parts(self):
+        self.inputs(x=self.x())
+        text = self.succeed("run", "parts", "--runner", RUNNER, "--inputs", "x.npz", "--out", "y.npz", "--check-against", "diamond.onnx",
+                            "--repeat", 3, "--cluster", "pair.json")
+        self.agree("diamond.onnx", "y.npz", x=self.x())
+        self.assertRegex(text, r"\Amodel       parts\nrunner      onnxruntime \S+, CPUExecutionProvider, .*\nprocesses   1, which runs all parts\n")
+        self.assertRegex(text, r"\n   0  cpu0                  2        1 +\d\.\d{4} ms +\d\.\d{4} ms\n")
+        self.assertRegex(text, r"\nsimulated   \d+\.\d{4} ms, ")
+        self.assertTrue(text.endswith("equal: 1 output on 1 set of inputs\n"), text)
+
+    def test_defaults_of_inputs_in_a_runner(self):
+        model = diamond()
+        model.graph.input.append(float_info("w", [SIZE, SIZE]))
+        self.write("default.onnx", model)
+        self.split("default.onnx", "chain", "default")
+        self.inputs(x=self.x())
+        self.succeed("run", "default", "--runner", RUNNER, "--inputs", "x.npz", "--out", "y.npz")
+        self.agree("default.onnx", "y.npz", x=self.x())
+        # ONNX Runtime's runner would run with the default.
+        self.inputs(x=self.x(), w=self.x(SIZE))
+        self.fail_with(3, "default/part-0.onnx: input 'w' has a default, which a runner may keep; give no values for it, or run without a runner",
+                       "run", "default", "--runner", RUNNER, "--inputs", "x.npz")
+
+    def test_nodes_that_a_runner_runs(self):
+        """An If, which the CPU executor does not have."""
+        body = {name: helper.make_graph([helper.make_node(function, ["z"], [name])], name, [], [float_info(name, [4])])
+                for name, function in [("yes", "Exp"), ("no", "Neg")]}
+        nodes = [helper.make_node("Relu", ["x"], ["z"]), helper.make_node("If", ["c"], ["y"], then_branch=body["yes"], else_branch=body["no"])]
+        condition = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+        self.write("choice.onnx", model_of(nodes, [float_info("x", [4]), condition], [float_info("y", [4])]))
+        self.split("choice.onnx", "round-robin", "choice")
+        for c in [True, False]:
+            inputs = {"x": numpy.arange(4, dtype=numpy.float32), "c": numpy.array(c)}
+            self.inputs(**inputs)
+            self.succeed("run", "choice", "--runner", RUNNER, "--inputs", "x.npz", "--out", "y.npz")
+            self.agree("choice.onnx", "y.npz", **inputs)
+
+    def test_messages_of_runners(self):
+        run = self.run_program("run", "parts", "--runner", "exit 3")
+        self.assertEqual((3, ""), (run.returncode, run.stdout))
+        self.assertRegex(run.stderr, r"\Axflow: .*the runner: .*\n\Z")
+        self.inputs("wide.npz", x=numpy.zeros((3, SIZE)))
+        self.fail_with(2, "parts/part-0.onnx: input 'x': an input is float32[3,8], float64[3,8] was given", "run", "parts", "--runner", RUNNER,
+                       "--inputs", "wide.npz")
+        run = self.run_program("run", "parts", "--runner", RUNNER, "--costs", "costs.db")
+        self.assertEqual(64, run.returncode)
+        self.assertIn("--costs excludes --runner", run.stderr)
+
+    def test_a_runner_that_ends(self):
+        run = self.run_program("run", "parts", "--runner", failing("end"), "--repeat", 9)
+        self.assertEqual((3, ""), (run.returncode, run.stdout))
+        self.assertRegex(run.stderr, r"\Axflow: parts/part-0.onnx: the runner: .*\n\Z")
+
     def test_links_need_processes(self):
         self.fail_with(64, "links are measured between processes; start two or more: mpirun -n 2 xflow devices --measure cpu-2.json",
                        "devices", "--measure", "cpu-2.json")
 
+    def test_a_cluster_that_was_not_measured(self):
+        text = "cpu-2: not measured on this machine; measure it with: mpirun -n 2 xflow devices --measure cpu-2"
+        self.fail_with(2, text, "run", "parts", "--cluster", "cpu-2")
+        self.fail_with(2, text, "simulate", "diamond.onnx", "--cluster", "cpu-2")
+        self.fail_with(2, text, "parallelize", "diamond.onnx", "--cluster", "cpu-2")
+        self.fail_with(2, text, "split", "diamond.onnx", "--plan", "plan.json", "--cluster", "cpu-2", "--out", "other")
+        self.fail_with(2, text.replace("2", "12"), "run", "parts", "--cluster", "cpu-12")
+        homeless = self.run_program("run", "parts", "--cluster", "cpu-2", **{"HOME": "", "XDG_CACHE_HOME": ""})
+        self.assertEqual((3, "xflow: cpu-2: there is no folder for what was measured: set HOME or XDG_CACHE_HOME\n"),
+                         (homeless.returncode, homeless.stderr))
+        # Of one process there are no links.
+        self.fail_with(2, "cpu-1: neither a file nor a cluster that is built in (dgx-h100, flexflow-k80, slow-16)", "run", "parts",
+                       "--cluster", "cpu-1")
 
-@unittest.skipUnless(sys.argv[2:], "built without MPI")
+
+@unittest.skipUnless(mpi.IS_BUILT_WITH_MPI, "built without MPI")
 class WithMpi(Run):
-    def command(self, processes, *arguments):
-        return [str(word) for word in [MPIRUN, *OPTIONS, "-n", processes, program.PROGRAM, *arguments]]
-
-    def environment(self):
-        return {**os.environ, **QUIET, **ROOT}
-
-    def mpirun(self, processes, *arguments):
-        run = subprocess.run(self.command(processes, *arguments), cwd=self.folder, env=self.environment(), capture_output=True, text=True,
-                             stdin=subprocess.DEVNULL, timeout=300)
-        return run.returncode, run.stdout, run.stderr
-
     def test_a_process_for_each_device(self):
         self.inputs(x=self.x())
         status, text, errors = self.mpirun(2, "run", "parts", "--inputs", "x.npz", "--out", "y.npz", "--trace", "step.json", "--repeat", 5,
@@ -300,6 +363,34 @@ class WithMpi(Run):
         self.assertEqual([{"threads": 1}] * 2, [device["cpu"] for device in cluster["devices"]])
         self.succeed("simulate", "diamond.onnx", "--cluster", "cpu-2.json", "--plan", "plan.json", "--shape", f"x:3,{SIZE}")
 
+    def test_a_runner_in_each_process(self):
+        self.inputs(x=self.x())
+        status, text, errors = self.mpirun(2, "run", "parts", "--runner", RUNNER, "--inputs", "x.npz", "--out", "y.npz", "--repeat", 5,
+                                           "--check-against", "diamond.onnx")
+        self.assertEqual((0, ""), (status, errors))
+        self.agree("diamond.onnx", "y.npz", x=self.x())
+        self.assertRegex(text, r"\nrunner      onnxruntime .*\nprocesses   2, one for each device\n")
+        self.assertTrue(text.endswith("equal: 1 output on 1 set of inputs\n"), text)
+
+    def test_a_runner_that_fails_ends_all_processes(self):
+        for what in ["end", "sleep"]:
+            with self.subTest(what):
+                status, text, errors = self.mpirun(2, "run", "parts", "--runner", failing(what), "--repeat", 9)
+                self.assertEqual((True, ""), (status != 0, text))
+                self.assertRegex(errors, rf"\Axflow: process [01] \(device 'cpu[01]'\){self.WORK} ended: parts/part-\d.onnx: the runner: .*\n")
+
+    def test_a_cluster_is_measured_once_and_has_a_name(self):
+        status, text, errors = self.mpirun(2, "devices", "--measure", "cpu-2")
+        self.assertEqual((0, ""), (status, errors))
+        self.assertTrue(text.startswith("cluster cpu-2: 2 processes, "), text)
+        (file,) = (self.folder / "cache/xflow").glob("cpu-2.*.json")
+        self.assertEqual(["cpu0", "cpu1"], [device["name"] for device in json.loads(file.read_text())["devices"]])
+        self.assertTrue(self.succeed("simulate", "diamond.onnx", "--cluster", "cpu-2", "--plan", "plan.json").startswith(
+            "cluster     cpu-2, 2 devices\n"))
+        self.assertEqual(0, self.mpirun(2, "run", "parts", "--cluster", "cpu-2")[0])
+        self.assertEqual((64, "", "xflow: cpu-3: has 3 processes, and mpirun started 2 (see 'xflow devices --help')\n"),
+                         self.mpirun(2, "devices", "--measure", "cpu-3"))
+
     def test_refuses_the_mpirun_of_another_mpi(self):
         error = "xflow: mpirun started 4 processes, but each finds only 1; use the mpirun of the MPI that xflow was built with\n"
         for rank, expected in [("0", (3, "", error)), ("1", (0, "", ""))]:
@@ -308,7 +399,7 @@ class WithMpi(Run):
             self.assertEqual(expected, (run.returncode, run.stdout, run.stderr))
 
 
-@unittest.skipIf(sys.argv[2:], "built with MPI")
+@unittest.skipIf(mpi.IS_BUILT_WITH_MPI, "built with MPI")
 class WithoutMpi(Run):
     def test_refuses_to_run_all_parts_in_every_process(self):
         error = ("xflow: mpirun started 2 processes, but xflow was built without MPI; start one process, or install libopenmpi-dev and "
@@ -319,12 +410,4 @@ class WithoutMpi(Run):
 
 
 if __name__ == "__main__":
-    if sys.argv[2:]:
-        MPIRUN = sys.argv.pop(2)
-        program.main()
-    try:
-        program.main()
-    except SystemExit as end:
-        if not end.code:  # what fails is not skipped
-            print("skipped: built without MPI")
-        raise
+    mpi.main()

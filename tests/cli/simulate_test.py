@@ -12,6 +12,7 @@ import onnxruntime
 import program
 from json_schema import faults
 from onnx import TensorProto, helper, numpy_helper
+from plans import annotate, configure, spec
 from program import ROOFLINE, ProgramTest, float_info, model_of
 
 DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
@@ -66,7 +67,8 @@ class SimulateTest(ProgramTest):
         self.assertEqual((status, ""), (run.returncode, run.stderr))
         result = json.loads((self.folder / "out.json").read_text())
         self.assertEqual([], faults(result, schema_of("simulate-result")))
-        self.assertEqual([], faults(result["plan"], schema_of("plan")))
+        self.assertNotEqual("plan" in result, "divided_nodes" in result)
+        self.assertEqual([], faults(result.get("plan", {"version": 1, "nodes": []}), schema_of("plan")))
         return run.stdout, result
 
     def planned(self, plan, *arguments, **more):
@@ -252,36 +254,36 @@ class SimulateTest(ProgramTest):
         self.assertEqual("three", json.loads(run.stdout)["cluster"])
         self.assertTrue(run.stderr.startswith("cluster     three, 3 devices\n"), run.stderr)
 
-    def refuse_plan(self, message, plan, status=2):
-        self.write("plan.json", json.dumps(plan))
-        self.fail_with(status, f"plan.json: {message}", "simulate", "chain.onnx", "--cluster", "three.json", "--plan", "plan.json")
+    def refuse_plan(self, line, message, plan, status=2):
+        self.write("plan.json", json.dumps(plan, indent=1))
+        self.fail_with(status, f"plan.json:{line}: {message}" if line else f"plan.json: {message}", "simulate", "chain.onnx", "--cluster", "three.json", "--plan", "plan.json")
 
     def test_messages_about_plans(self):
         def one(**fields):
             return {"version": 1, "nodes": [{"node": "exp", "device": "a"}, fields]}
 
-        self.refuse_plan("expected a plan, which is an object", [])
-        self.refuse_plan("the plan: has no 'version'", {"nodes": []})
-        self.refuse_plan("the plan: 'version' is 2; this xflow reads 1", {"version": 2, "nodes": []})
-        self.refuse_plan("the plan: unknown field 'device'", {"version": 1, "nodes": [], "device": "a"})
-        self.refuse_plan("the plan: 'nodes' is not an array", {"version": 1, "nodes": {}})
-        self.refuse_plan("the plan: the cluster 'three' has no device 'd'", {"version": 1, "nodes": [], "default": "d"})
-        self.refuse_plan("nodes[0]: expected an object", {"version": 1, "nodes": ["exp"]})
-        self.refuse_plan("nodes[1]: has no 'node'", one(device="a"))
-        self.refuse_plan("nodes[1]: has no 'device'", one(node="last"))
-        self.refuse_plan("nodes[1]: unknown field 'stage'", one(node="last", device="a", stage=1))
-        self.refuse_plan("nodes[1]: the model has no node 'end'", one(node="end", device="a"))
-        self.refuse_plan("nodes[1]: there is no node 5: the model has 5", one(node=5, device="a"))
-        self.refuse_plan("nodes[1]: 'node' is neither a name nor a number", one(node=1.5, device="a"))
-        self.refuse_plan("nodes[1]: the cluster 'three' has no device 'd'", one(node="last", device="d"))
-        self.refuse_plan("nodes[1]: node 3 has a device already", one(node=3, device="b"))
-        self.refuse_plan("node 'first' (MatMul) has no device, and the plan has no 'default'", {"version": 1, "nodes": []}, status=3)
+        self.refuse_plan(1, "expected a plan, which is an object", [])
+        self.refuse_plan(1, "the plan: has no 'version'", {"nodes": []})
+        self.refuse_plan(2, "the plan: 'version' is 2; this xflow reads 1", {"version": 2, "nodes": []})
+        self.refuse_plan(4, "the plan: unknown field 'device'", {"version": 1, "nodes": [], "device": "a"})
+        self.refuse_plan(3, "the plan: 'nodes' is not an array", {"version": 1, "nodes": {}})
+        self.refuse_plan(4, "the plan: the cluster 'three' has no device 'd'", {"version": 1, "nodes": [], "default": "d"})
+        self.refuse_plan(4, "nodes[0]: expected an object", {"version": 1, "nodes": ["exp"]})
+        self.refuse_plan(8, "nodes[1]: has no 'node'", one(device="a"))
+        self.refuse_plan(8, "nodes[1]: has no 'device'", one(node="last"))
+        self.refuse_plan(11, "nodes[1]: unknown field 'stage'", one(node="last", device="a", stage=1))
+        self.refuse_plan(9, "nodes[1]: the model has no node 'end'", one(node="end", device="a"))
+        self.refuse_plan(9, "nodes[1]: there is no node 5: the model has 5", one(node=5, device="a"))
+        self.refuse_plan(9, "nodes[1]: 'node' is neither a name nor a number", one(node=1.5, device="a"))
+        self.refuse_plan(10, "nodes[1]: the cluster 'three' has no device 'd'", one(node="last", device="d"))
+        self.refuse_plan(9, "nodes[1]: node 3 has a device already", one(node=3, device="b"))
+        self.refuse_plan(None, "node 'first' (MatMul) has no device, and the plan has no 'default'", {"version": 1, "nodes": []}, status=3)
         for plan in ({"nodes": []}, {"version": 2, "nodes": []}, one(node="last"), one(node=-1, device="a"), one(node="last", device=1)):
             self.assertNotEqual([], faults(plan, schema_of("plan")), plan)
 
     def test_names_that_several_nodes_have(self):
         self.write("chain.onnx", chain("exp"))
-        self.refuse_plan("nodes[0]: 2 nodes have the name 'exp'; give their numbers, as 1", {"version": 1, "nodes": [{"node": "exp", "device": "a"}]})
+        self.refuse_plan(5, "nodes[0]: 2 nodes have the name 'exp'; give their numbers, as 1", {"version": 1, "nodes": [{"node": "exp", "device": "a"}]})
         _, result = self.simulate("chain.onnx")
         self.assertEqual([1, 2, 3, "last"], [node["node"] for node in result["plan"]["nodes"]])
 
@@ -289,7 +291,7 @@ class SimulateTest(ProgramTest):
         at = ["simulate", "chain.onnx", "--cluster"]
         self.fail_with(2, "dgx: neither a file nor a cluster that is built in (dgx-h100, flexflow-k80, slow-16)", *at, "dgx")
         self.fail_with(2, "no.json: cannot open: No such file or directory", *at, "no.json")
-        self.fail_with(2, "chain.onnx: not JSON, or a number is out of range; expected a cluster", *at, "chain.onnx")
+        self.fail_with(2, "chain.onnx:1: not JSON; expected a cluster", *at, "chain.onnx")
         self.fail_with(2, "no.json: cannot open: No such file or directory", *at, "slow-16", "--plan", "no.json")
         self.fail_with(2, "no.onnx: cannot open: No such file or directory", "simulate", "no.onnx", "--cluster", "slow-16")
         self.fail_with(64, "three.json: the result would overwrite a file that is read", *at, "three.json", "--out", "three.json")
@@ -324,6 +326,87 @@ class SimulateTest(ProgramTest):
                          specs)
         self.assertFalse(any(one.sharded_dim or one.index_to_device_group_map for entry in entries[1:] for one in entry.sharding_spec))
 
+    def test_the_configuration_of_a_model_is_its_plan(self):
+        _, expected = self.simulate("chain.onnx", "--policy", "chain", "--out-model", "plan.onnx")
+        text, result = self.simulate("plan.onnx")
+        self.assertEqual({**expected, "policy": "configuration 'three' of the model"}, result)
+        self.assertIn("\nplan        configuration 'three' of the model\n", text)
+        # A policy and a plan are taken before it.
+        _, result = self.simulate("plan.onnx", "--policy", "single")
+        self.assertEqual(("single", ["a"] * 4), (result["policy"], [node["device"] for node in result["plan"]["nodes"]]))
+        _, result = self.planned(plan_of("c", "c", "c", "c"))
+        self.assertEqual(["c"] * 4, [node["device"] for node in result["plan"]["nodes"]])
+
+    def test_the_configuration_on_another_cluster(self):
+        self.simulate("chain.onnx", "--policy", "chain", "--out-model", "plan.onnx")
+        # Devices have the same names in another order, then other names.
+        moved = {**CLUSTER, "name": "moved", "devices": [device("c"), device("b"), device("a"), device("d")]}
+        self.write("moved.json", json.dumps(moved))
+        _, result = self.simulate("plan.onnx", cluster="moved.json")
+        self.assertEqual(["a", "b", "b", "c"], [node["device"] for node in result["plan"]["nodes"]])
+        self.write("others.json", json.dumps({**moved, "devices": [device(name) for name in "xyzw"]}))
+        _, result = self.simulate("plan.onnx", cluster="others.json")
+        self.assertEqual(["x", "y", "y", "z"], [node["device"] for node in result["plan"]["nodes"]])
+        self.write("two.json", json.dumps({**moved, "devices": [device("p"), device("q")]}))
+        self.fail_with(3, "plan.onnx: configuration 'three' has 3 devices, and the cluster 'moved' has 2", "simulate", "plan.onnx",
+                       "--cluster", "two.json")
+
+    def refuse_configuration(self, message, model):
+        self.write("plan.onnx", model)
+        self.fail_with(3, f"plan.onnx: {message}", "simulate", "plan.onnx", "--cluster", "three.json")
+
+    def test_messages_about_configurations(self):
+        model = chain()
+        configure(model, "one", 3, ())
+        configure(model, "two", 3, ())
+        self.refuse_configuration("the model has the configurations 'one', 'two', and none has the name of the cluster, 'three'", model)
+        model = chain()
+        configure(model, "three", 3, ())
+        first, *others = model.graph.node[1:]
+        for node in others:
+            annotate(node, spec(node.output[0], [0]), configuration="three")
+        self.refuse_configuration("node 'first' (MatMul) has no device in configuration 'three'", model)
+        annotate(first, spec("p", [9]), configuration="three")
+        self.refuse_configuration("node 'first' (MatMul), configuration 'three', tensor 'p': device 9 does not exist: "
+                                  "the configuration has 3 devices (ShardingSpecProto.device)", model)
+
+    def divided(self, *specs):
+        model = chain()
+        configure(model, "three", 3, ())
+        for node in model.graph.node[1:]:
+            own = specs if node.name == "first" else [spec(node.output[0], [0])]
+            annotate(node, *own, configuration="three")
+        return model
+
+    def test_a_configuration_that_divides_nodes(self):
+        both = {-1: [0, 1]}
+        rows = [spec("x", [0, 1], [(0, 2)]), spec("v", [-1], groups=both), spec("p", [0, 1], [(0, 2)])]
+        self.write("plan.onnx", self.divided(*rows))
+        text, result = self.simulate("plan.onnx", "--shape", f"x:{SIZE},{SIZE}")
+        # Both devices work for 1 ms; half of the product is sent in 1 ms, and the halves are joined in 1 ms; three
+        # functions follow.
+        self.assertAlmostEqual(6e-3, result["step_seconds"])
+        self.assertEqual([("b", "a", 1, TENSOR / 2)], [(link["from"], link["to"], link["transfers"], link["bytes"]) for link in result["links"]])
+        self.assertEqual({"running": 4, "on_several_devices": 1}, result["divided_nodes"])
+        self.assertIn("\nnodes       4 that run, 1 of them on several devices, 1 without a kernel\n", text)
+        run = self.run_program("simulate", "plan.onnx", "--cluster", "three.json", "--shape", f"x:{SIZE},{SIZE}", "--out-model", "again.onnx")
+        self.assertEqual((64, "xflow: plan.onnx: the plan divides nodes; it is that of the model, which has it already"),
+                         (run.returncode, run.stderr.splitlines()[0].split(" (see ")[0]))
+        self.assertFalse((self.folder / "again.onnx").exists())
+
+    def test_divisions_that_are_no_plan(self):
+        both, all_three = {-1: [0, 1]}, {-1: [0, 1, 2]}
+        place = "node 'first' (MatMul), configuration 'three': "
+        self.refuse_configuration(place + "its result has no sharding spec", self.divided(spec("x", [-1], groups=both)))
+        self.refuse_configuration(place + "a device that has terms of its sum does not have the sum", self.divided(
+            spec("x", [0, 1], [(1, 2)]), spec("v", [0, 1], [(0, 2)]), spec("p", [0])))
+        self.refuse_configuration(place + "a device that has its sum has none of its terms", self.divided(
+            spec("x", [0, 1], [(1, 2)]), spec("v", [0, 1], [(0, 2)]), spec("p", [-1], groups=all_three)))
+        self.refuse_configuration(place + "the devices of its shards have no strides", self.divided(
+            spec("p", [-1, 2], [(1, 2)], groups=both)))
+        self.refuse_configuration(place + "tensor 'p': size 1 of axis 0 is not divisible into 2 even shards", self.divided(
+            spec("p", [0, 1], [(0, 2)])))
+
     def test_a_plan_as_a_model_keeps_everything_else(self):
         written = self.plan_model("--policy", "chain")
         self.assertEqual(11, written.ir_version)
@@ -348,7 +431,7 @@ class SimulateTest(ProgramTest):
     def test_a_plan_as_a_model_replaces_an_earlier_one(self):
         self.plan_model("--policy", "chain")
         (self.folder / "plan.onnx").rename(self.folder / "first.onnx")
-        written = self.plan_model(model="first.onnx")
+        written = self.plan_model("--policy", "single", model="first.onnx")
         self.assertEqual(["three"], [one.name for one in written.configuration])
         self.assertEqual({("y", 0), ("r", 0)}, {(one.tensor_name, one.device[0])
                                                for one in written.graph.node[-1].device_configurations[0].sharding_spec})

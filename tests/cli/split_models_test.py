@@ -2,8 +2,6 @@
 [MODEL...]. Parts compute what the whole model does, bit for bit."""
 
 import json
-import os
-import pathlib
 import shutil
 import subprocess
 import sys
@@ -11,7 +9,7 @@ import sys
 import numpy
 import onnx
 from models_test import seeded_inputs, stored_inputs
-from parts import Parts, cpu_cluster, plan_of, session
+from parts import Parts, over_models, plan_of, session
 
 # The largest model that is split node by node: each part is a model that ONNX Runtime loads.
 MOST_NODES = 1000
@@ -59,20 +57,7 @@ def faults_of(program, path, work):
 
 def main():
     program, work, *names = sys.argv[1:]
-    folder = os.environ.get("XFLOW_TEST_MODELS")
-    if not folder:
-        print("skipped: XFLOW_TEST_MODELS is not set")
-        return 0
-    work = pathlib.Path(work)
-    work.mkdir(parents=True, exist_ok=True)
-    (work / "cluster.json").write_text(json.dumps(cpu_cluster()))
-    paths = [path for path in sorted(pathlib.Path(folder).glob("*.onnx")) if not names or path.stem in names]
-    if not paths:
-        print("no models found")
-        return 1
-    found = [f"{path.stem}, {fault}" for path in paths for fault in faults_of(program, path, work)]
-    print("\n".join(found) if found else f"{len(paths)} models compute the same in parts")
-    return 1 if found else 0
+    return over_models(work, lambda path, folder: faults_of(program, path, folder), "{} models compute the same in parts", names)
 
 
 if __name__ == "__main__":

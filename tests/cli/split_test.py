@@ -208,7 +208,7 @@ class SplitTest(ProgramTest):
         self.fail_with(3, "full: the folder is not empty; choose another one or remove its files", "split", "diamond.onnx", *options, "full")
         self.fail_with(3, "pair.json: cannot make the folder: Not a directory", "split", "diamond.onnx", *options, "pair.json")
         self.plan({0: "gpu"}, name="wrong.json")
-        self.fail_with(2, "wrong.json: nodes[0]: the cluster 'cpu-2' has no device 'gpu'", "split", "diamond.onnx", "--plan", "wrong.json", "--cluster", "pair.json", "--out", "parts")
+        self.fail_with(2, "wrong.json:1: nodes[0]: the cluster 'cpu-2' has no device 'gpu'", "split", "diamond.onnx", "--plan", "wrong.json", "--cluster", "pair.json", "--out", "parts")
         self.fail_with(64, "sizes [1] of input 'z': the model has no such input", "split", "diamond.onnx", *options, "parts", "--shape", "z:1")
         empty = model_of([], [float_info("x", [1])], [float_info("x", [1])])
         self.write("empty.onnx", empty)

@@ -79,6 +79,31 @@ TEST_F(DeadElements, OfAHead) {
   EXPECT_EQ(search({slice(heads, {0, 0, 2, 0}, {n, s, 1, 8})}).form, "v1 = matmul(x, [8, 8]); v2 = reshape(v1); v2");
 }
 
+TEST_F(DeadElements, OfThreeConcatenatedWeights) {
+  const ValueId product = matmul(x, concat({weight({8, 8}), weight({8, 16}), weight({8, 4})}, 1));
+  EXPECT_EQ(search({slice(product, {0, 0, 10}, {n, s, 12})}).form, "v1 = matmul(x, [8, 12]); v1");
+}
+
+TEST_F(DeadElements, OfOperandsOfAConcatenation) {
+  const std::vector<ValueId> parts = {op("exp", {x}), op("sigmoid", {x}), op("tanh", {x}), relu(x)};
+  const ValueId joined = concat(parts, 2);
+  EXPECT_EQ(search({slice(joined, {0, 0, 17}, {n, s, 5})}).form, "v1 = slice(x); v2 = tanh(v1); v2");
+  EXPECT_EQ(search({slice(joined, {0, 0, 9}, {n, s, 7})}).form, "v1 = slice(x); v2 = sigmoid(v1); v2");
+  EXPECT_EQ(search({slice(joined, {0, 0, 0}, {n, s, 16})}).form, "v1 = exp(x); v2 = sigmoid(x); v3 = concat(v1, v2); v3");
+}
+
+TEST_F(DeadElements, OfPartsThatNobodyReads) {
+  const ValueId product = matmul(x, weight({8, 24}));
+  const std::vector<ValueId> two = split(product, 2, {16, 8});
+  EXPECT_EQ(search({relu(two[0])}).form, "v1 = matmul(x, [8, 16]); v2 = relu(v1); v2");
+  EXPECT_EQ(search({relu(two[1])}).form, "v1 = matmul(x, [8, 8]); v2 = relu(v1); v2");
+  const std::vector<ValueId> three = split(matmul(x, weight({8, 240})), 2, {80, 80, 80});
+  EXPECT_EQ(search({three[1], relu(three[2])}).form, "v1 = matmul(x, [8, 80]); v2 = matmul(x, [8, 80]); v3 = relu(v2); v1, v3");
+  EXPECT_EQ(search({three[0], relu(three[1])}).form, "v1 = matmul(x, [8, 80]); v2 = matmul(x, [8, 80]); v3 = relu(v2); v1, v3");
+  EXPECT_EQ(search({three[0], relu(three[2])}, {.max_growth = 1}).form,
+            "v1 = matmul(x, [8, 80]); v2 = matmul(x, [8, 80]); v3 = relu(v2); v1, v3");
+}
+
 TEST_F(DeadElements, OfCopies) {
   const ValueId row = input("row", {n, 1, 8});
   EXPECT_EQ(search({slice(expand(row, {n, s, 8}), {0, 0, 0}, {n, 2, 8})}).form, "v1 = expand(row); v1");

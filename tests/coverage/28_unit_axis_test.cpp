@@ -49,5 +49,17 @@ TEST_F(UnitAxis, IsKeptThroughAResidualSum) {
             "conv(v5, [4, 4, 1, 3]); v7 = reshape(v6); v7");
 }
 
+TEST_F(UnitAxis, IsKeptThroughTransposedConvolutionsAndPools) {
+  const ir::Attributes window = {{"kernel", std::vector<Poly>{3}}, {"strides", std::vector<Poly>{2}}, {"pads", std::vector<Poly>{1, 0}}};
+  const ValueId grown =
+      op("conv_transpose", {rows(x), weight({4, 4, 4})},
+         {{"strides", std::vector<Poly>{2}}, {"pads", std::vector<Poly>{1, 1}}, {"output_padding", std::vector<Poly>{1}}});
+  const ValueId pooled = op("average_pool", {op("max_pool", {grown}, window)}, window);
+  EXPECT_EQ(
+      search({rows(pooled)}, device).form,
+      "v1 = reshape(x); v2 = conv(v1, [4, 4, 1, 3]); v3 = conv_transpose(v2, [4, 4, 1, 4]); v4 = max_pool(v3); v5 = average_pool(v4); "
+      "v6 = conv(v5, [4, 4, 1, 3]); v7 = reshape(v6); v7");
+}
+
 }  // namespace
 }  // namespace xflow::coverage

@@ -32,7 +32,8 @@ cost::profile::Profile profile_of(const Roofline& roofline) {
   profile.device.name = "roofline";
   profile.roofline.launch = Nanoseconds{roofline.launch};
   profile.roofline.bandwidth = roofline.bandwidth;
-  profile.roofline.peak = {{ir::DataType::float32, roofline.peak}};
+  for (const ir::DataType type : {ir::DataType::float32, ir::DataType::int64, ir::DataType::boolean})
+    profile.roofline.peak[type] = roofline.peak;
   return profile;
 }
 
@@ -76,6 +77,12 @@ std::vector<Poly> repeated(Poly value, std::size_t times) { return std::vector<P
 
 ValueId Coverage::input(std::string name, std::vector<Poly> dims) {
   const ValueId value = arena.input({ir::DataType::float32, true, std::move(dims)}, static_cast<std::uint32_t>(inputs_.size()));
+  inputs_.emplace_back(std::move(name), value);
+  return value;
+}
+
+ValueId Coverage::indices(std::string name, std::vector<Poly> dims) {
+  const ValueId value = arena.input({ir::DataType::int64, true, std::move(dims)}, static_cast<std::uint32_t>(inputs_.size()));
   inputs_.emplace_back(std::move(name), value);
   return value;
 }
@@ -252,6 +259,12 @@ void Coverage::expect_same(const Graph& a, const Graph& b) {
           arena.symbols().evaluate(size, [this](ir::SymbolId symbol) -> std::optional<std::int64_t> { return sizes_.at(symbol); });
       dims.push_back(known.value());
       count *= static_cast<std::size_t>(dims.back());
+    }
+    if (arena.type(value).data_type == ir::DataType::int64) {
+      std::vector<std::int64_t> indices(count);
+      for (std::int64_t& index : indices) index = std::uniform_int_distribution<std::int64_t>(-kLargestIndex, kLargestIndex)(random);
+      bindings.emplace(value, eval::Tensor::of_integers(ir::DataType::int64, std::move(dims), std::move(indices)));
+      continue;
     }
     std::vector<double> values(count);
     for (double& element : values) element = std::uniform_real_distribution<double>(-1, 1)(random);

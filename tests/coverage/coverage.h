@@ -52,6 +52,9 @@ struct Found {
 class Coverage : public ::testing::Test {
  protected:
   ValueId input(std::string name, std::vector<Poly> dims);
+  // Indices from -kLargestIndex to kLargestIndex.
+  ValueId indices(std::string name, std::vector<Poly> dims);
+  static constexpr std::int64_t kLargestIndex = 12;
   // A dimension with a name, and the size that it has where graphs are priced and evaluated.
   Poly dim(std::string_view name, std::int64_t size);
   // Different numbers between 0.5 and 1.5.

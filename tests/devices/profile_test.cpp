@@ -48,7 +48,7 @@ TEST(Profile, IsReadAsItIsWritten) {
   const std::string text =
       std::string(kHead) +
       "roofline launch 5000\nroofline bandwidth 400000000000\nroofline peak float32 10000000000000\nroofline peak float16 1e+20\n"
-      "roofline group_channels 32\n"
+      "roofline group_channels 32\nroofline multiprocessors 80\nroofline cache 6000000\n"
       "views 64 slice split\n"
       "kernel any channels_last blocked8 812.5 12.25 45 0.02 3 convolution(float32[1,3,8,8], const float32[4,3,3,3]) -> "
       "float32[1,4,6,6] groups=[1] | clip{0,6} | add(float32[1,4,1,1])\n" +
@@ -74,9 +74,9 @@ TEST(Profile, SaysWhereItIsMalformed) {
             "p:1: the profile has version 2, this xflow supports up to 1: use a newer xflow");
   EXPECT_EQ(parse_profile("xflow profile 1\ndevice d\nmodel m\nthreads 1\n", "p").error().text(), "p: the profile has no line 'library'");
   EXPECT_EQ(error_of_lines("device gpu\n"), "npu.xprof:7: a second 'device'");
-  EXPECT_EQ(
-      error_of_lines("kernels plain\n"),
-      "npu.xprof:7: expected device, model, library, threads, clock, roofline, views, kernel, refused or # (a comment), found 'kernels'");
+  EXPECT_EQ(error_of_lines("kernels plain\n"),
+            "npu.xprof:7: expected device, model, library, threads, clock, source, licence, roofline, views, kernel, at_floor, "
+            "contradicted, refused or # (a comment), found 'kernels'");
   EXPECT_EQ(error_of_lines("views\n"), "npu.xprof:7: expected an alignment in bytes, 1 or more, found ''");
   EXPECT_EQ(error_of_lines("views 0 split\n"), "npu.xprof:7: expected an alignment in bytes, 1 or more, found '0'");
   EXPECT_EQ(error_of_lines("views 1\n"), "npu.xprof:7: expected slice or split, found ''");
@@ -96,7 +96,14 @@ TEST(Profile, SaysWhereItIsMalformed) {
             "npu.xprof:8: a second line for this kernel in layout plain");
   EXPECT_EQ(error_of_lines("refused plain sort(float32[4]) -> float32[4]\n"),
             "npu.xprof:7: expected the kernel, a tab, and the reason why it was refused");
-  EXPECT_EQ(error_of_lines("roofline speed 3\n"), "npu.xprof:7: expected launch, bandwidth, peak or group_channels, found 'speed'");
+  EXPECT_EQ(error_of_lines("roofline speed 3\n"),
+            "npu.xprof:7: expected launch, bandwidth, peak, group_channels, multiprocessors or cache, found 'speed'");
+  EXPECT_EQ(error_of_lines("roofline multiprocessors 0\n"), "npu.xprof:7: expected a number of multiprocessors, 1 or more, found '0'");
+  EXPECT_EQ(error_of_lines("roofline cache 0.5\n"), "npu.xprof:7: expected bytes of a cache, 1 or more, found '0.5'");
+  EXPECT_EQ(error_of_lines("roofline cache 8\nroofline cache 8\n"), "npu.xprof:8: a second 'roofline cache'");
+  EXPECT_EQ(error_of_lines("roofline multiprocessors 8\nroofline multiprocessors 8\n"), "npu.xprof:8: a second 'roofline multiprocessors'");
+  EXPECT_EQ(error_of_lines("roofline multiprocessors 8\n"),
+            "npu.xprof: the profile has lines 'roofline', but none of them says the bandwidth");
   EXPECT_EQ(error_of_lines("roofline bandwidth 0\n"), "npu.xprof:7: expected bytes a second, more than 0, found '0'");
   EXPECT_EQ(error_of_lines("roofline peak float31 1\n"), "npu.xprof:7: expected a data type, found 'float31'");
   EXPECT_EQ(error_of_lines("roofline group_channels 0\n"), "npu.xprof:7: expected a number of channels, 1 or more, found '0'");
@@ -188,6 +195,8 @@ TEST(Profile, DescribesItsRoofline) {
   const std::string kernels = "\nkernels     0 with times, 0 refused\n";
   EXPECT_EQ(describe(read_lines(lines).value()), head + kernels);
   EXPECT_EQ(describe(read_lines(lines + "roofline group_channels 32\n").value()), head + ", peak from 32 channels in a group" + kernels);
+  EXPECT_EQ(describe(read_lines(lines + "roofline multiprocessors 80\nroofline cache 6e6\n").value()),
+            head + ", 80 multiprocessors, 6 MB of cache" + kernels);
 }
 
 TEST(Profile, IsPruned) {
@@ -274,6 +283,11 @@ TEST(Features, AreWhatAKernelDoes) {
   EXPECT_EQ(conv.elementwise, 2.0 * 1024);
   EXPECT_EQ(features_of(spec_of("pointwise/add(float16[2,3], float16[3]) -> float16[2,3] | relu")).elementwise, 12);
   EXPECT_EQ(features_of(spec_of("pointwise/add(float16[2,3], float16[3]) -> float16[2,3] | relu")).bytes, 30);
+  // Rows that nobody gathers are not read.
+  EXPECT_EQ(features_of(spec_of("copy:gather(float32[30000,64], int64[3]) -> float32[3,64] axis=[0]")).bytes, 2 * 3 * 64 * 4 + 3 * 8);
+  EXPECT_EQ(features_of(spec_of("copy:gather(float32[2,64], int64[3]) -> float32[3,64] axis=[0]")).bytes, (2 + 3) * 64 * 4 + 3 * 8);
+  EXPECT_EQ(features_of(spec_of("copy:slice(float32[30,64]) -> float32[3,8] starts=[2,0] sizes=[3,8] steps=[1,1]")).bytes, 2 * 3 * 8 * 4);
+  EXPECT_EQ(features_of(spec_of("copy:transpose(float32[30,64]) -> float32[64,30] perm=[1,0]")).bytes, 2 * 30 * 64 * 4);
   EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[8,1,3,3]) -> float32[1,8,6,6] groups=[8]")),
             "convolution depthwise float32");
   EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[4,8,1,1]) -> float32[1,4,8,8] groups=[1]")),
@@ -336,6 +350,26 @@ TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {
   EXPECT_EQ(device.measure(spec_of("none(float32[4]) -> float32[4]"), Layout::plain)->median.count(), 0);
   EXPECT_TRUE(device.can_fuse(spec_of(matmul(1, 2, 3)), ops::made_step("relu")));
   EXPECT_FALSE(device.can_fuse(spec_of("copy:transpose(int64[10,10]) -> int64[10,10]"), ops::made_step("relu")));
+}
+
+TEST(ProfileDevice, PricesFloat32AsAnotherType) {
+  const std::string lines = "roofline launch 0\nroofline bandwidth 1e9\nroofline peak bfloat16 1e12\nroofline peak float64 1e12\n" +
+                            kernel_line(77, "matmul(bfloat16[5,6], bfloat16[6,7]) -> bfloat16[5,7] | add(bfloat16[7])");
+  ProfileDevice device(read_lines(lines).value(), ir::DataType::bfloat16);
+  EXPECT_TRUE(device.info().library.ends_with(", float32 priced as bfloat16")) << device.info().library;
+  const auto fused = spec_of("matmul(float32[5,6], float32[6,7]) -> float32[5,7] | add(float32[7])");
+  EXPECT_EQ(device.measure(fused, Layout::plain)->median.count(), 77);
+  EXPECT_EQ(device.recorded(), 1U);
+  EXPECT_TRUE(device.can_fuse(spec_of("matmul(float32[5,6], float32[6,7]) -> float32[5,7]"), fused.post[0]));
+  // Half of the bytes of float32; other types are what they are.
+  const auto time = [&](const std::string& kernel) { return device.measure(spec_of(kernel), Layout::plain)->median.count(); };
+  EXPECT_DOUBLE_EQ(time("copy:transpose(float32[10,10]) -> float32[10,10]"), 400);
+  EXPECT_DOUBLE_EQ(time("copy:transpose(bfloat16[10,10]) -> bfloat16[10,10]"), 400);
+  EXPECT_DOUBLE_EQ(time("copy:transpose(float64[10,10]) -> float64[10,10]"), 1600);
+  // Without it there is no such time.
+  EXPECT_EQ(ProfileDevice(read_lines(lines).value()).measure(fused, Layout::plain).error().text(),
+            "cannot run matmul(float32[5,6], float32[6,7]) -> float32[5,7] | add(float32[7]) here: the profile has no line 'roofline peak "
+            "float32'");
 }
 
 // Convolutions of 64 channels of 16x16 with 3x3 windows, whose operations take longer than their bytes.

@@ -146,6 +146,99 @@ TEST_F(ConstantRest, SumsOverPositionsOfBroadcastConstants) {
   EXPECT_EQ(prove(a, apply("add", {x, constant({2, 3}, sum)})).verdict, Verdict::unknown);
 }
 
+// x w + x v + x * scale, and x times the sum of the kernels, which was computed in float.
+class AddedKernels : public ConstantRest {
+ protected:
+  static constexpr std::int64_t kSize = 4;
+  using Elements = std::vector<double>;
+
+  Elements sum() const {
+    Elements result(first_.size());
+    for (std::size_t k = 0; k < result.size(); ++k) {
+      result[k] = static_cast<float>(first_[k]) + static_cast<float>(second_[k]);
+      if (k % (kSize + 1) == 0) result[k] = static_cast<float>(result[k]) + static_cast<float>(scale_[k / (kSize + 1)]);
+    }
+    return result;
+  }
+
+  PartDecision decide(const Elements& merged) {
+    const ValueId x = input({n_, Poly(kSize)});
+    const ValueId products =
+        apply("add", {apply("matmul", {x, constant({kSize, kSize}, first_)}), apply("matmul", {x, constant({kSize, kSize}, second_)})});
+    const ValueId a = apply("add", {products, apply("mul", {x, constant({kSize}, scale_)})});
+    return prove(a, apply("matmul", {x, constant({kSize, kSize}, merged)}));
+  }
+
+  Poly n_{arena_.symbols().named(ir::SymbolKind::dimension, "n")};
+  Elements first_ = random(kSize * kSize);
+  Elements second_ = random(kSize * kSize);
+  Elements scale_ = random(kSize);
+};
+
+TEST_F(AddedKernels, AreProvedUpToRounding) {
+  const PartDecision decision = decide(sum());
+  EXPECT_EQ(decision.verdict, Verdict::proved) << decision.open;
+  ASSERT_TRUE(decision.rounding);
+  EXPECT_LE(decision.rounding->difference, decision.rounding->allowed);
+  EXPECT_LT(decision.rounding->allowed, 1e-5);
+}
+
+TEST_F(AddedKernels, AreNotProvedIfAnElementIsAnother) {
+  for (std::size_t k = 0; k < first_.size(); ++k) {
+    Elements wrong = sum();
+    wrong[k] *= 1.0001;
+    EXPECT_EQ(decide(wrong).verdict, Verdict::unknown) << k;
+  }
+  Elements turned = sum();
+  for (std::size_t k = 0; k < turned.size(); ++k) turned[k] = sum()[k % kSize * kSize + k / kSize];
+  EXPECT_EQ(decide(turned).verdict, Verdict::unknown);
+  Elements infinite = sum();
+  infinite[3] = HUGE_VAL;
+  EXPECT_EQ(decide(infinite).verdict, Verdict::unknown);
+}
+
+// A kernel that is wider than the other one: where nothing is added, its elements must be the same.
+TEST_F(ConstantRest, ElementsToWhichNothingIsAddedMustBeEqual) {
+  const Poly n(arena_.symbols().named(ir::SymbolKind::dimension, "n"));
+  const ValueId x = input({n, Poly(3)});
+  const std::vector<double> wide = random(3);
+  const std::vector<double> narrow = random(1);
+  const ValueId head = apply("slice", {x},
+                             {{"starts", ir::polys(std::vector<std::int64_t>{0, 1})},
+                              {"sizes", std::vector<Poly>{n, Poly(1)}},
+                              {"steps", ir::polys(std::vector<std::int64_t>{1, 1})}});
+  const ValueId a = apply("add", {apply("matmul", {x, constant({3, 1}, wide)}), apply("matmul", {head, constant({1, 1}, narrow)})});
+  std::vector<double> merged = wide;
+  merged[1] = static_cast<float>(wide[1]) + static_cast<float>(narrow[0]);
+  EXPECT_EQ(prove(a, apply("matmul", {x, constant({3, 1}, merged)})).verdict, Verdict::proved);
+  merged[2] = std::nextafter(static_cast<float>(merged[2]), 2.0F);
+  EXPECT_EQ(prove(a, apply("matmul", {x, constant({3, 1}, merged)})).verdict, Verdict::unknown);
+}
+
+// In B the first row has no product, which A has.
+TEST_F(ConstantRest, RangesThatOneTermLacksAreNotLeftOut) {
+  const ValueId x = input({Poly(4), Poly(3)});
+  const std::vector<double> first = random(9);
+  const std::vector<double> second = random(9);
+  std::vector<double> merged(9);
+  for (std::size_t k = 0; k < merged.size(); ++k) merged[k] = static_cast<float>(first[k]) + static_cast<float>(second[k]);
+  const ir::Attributes below{{"starts", ir::polys(std::vector<std::int64_t>{1, 0})},
+                             {"sizes", ir::polys(std::vector<std::int64_t>{3, 3})},
+                             {"steps", ir::polys(std::vector<std::int64_t>{1, 1})}};
+  const ir::Attributes above{{"begins", ir::polys(std::vector<std::int64_t>{1, 0})}, {"ends", ir::polys(std::vector<std::int64_t>{0, 0})}};
+  const auto without_first = [&](ValueId value) { return apply("pad", {apply("slice", {value}, below)}, above); };
+  const auto product = [&](ValueId value, const std::vector<double>& weights) {
+    return apply("matmul", {value, constant({3, 3}, weights)});
+  };
+  const ValueId all = apply("add", {product(x, first), product(x, second)});
+  const ValueId some = apply("add", {product(without_first(x), first), product(without_first(x), second)});
+  EXPECT_EQ(prove(all, product(x, merged)).verdict, Verdict::proved);
+  EXPECT_EQ(prove(some, product(without_first(x), merged)).verdict, Verdict::proved);
+  EXPECT_EQ(prove(all, product(without_first(x), merged)).verdict, Verdict::unknown);
+  EXPECT_EQ(prove(some, product(x, merged)).verdict, Verdict::unknown);
+  EXPECT_EQ(prove(apply("add", {product(without_first(x), first), product(x, second)}), product(x, merged)).verdict, Verdict::unknown);
+}
+
 // Without bounds that are numbers no element is looked at: the row of an open size is an index of no constant here.
 TEST_F(ConstantRest, IsNotDecidedByInputs) {
   const Poly n(arena_.symbols().named(ir::SymbolKind::dimension, "n"));
@@ -154,6 +247,27 @@ TEST_F(ConstantRest, IsNotDecidedByInputs) {
   const ValueId c = constant({3}, {1, 2, 3});
   const ValueId a = apply("add", {apply("mul", {x, c}), z});
   EXPECT_EQ(prove(a, apply("add", {apply("mul", {x, c}), x})).verdict, Verdict::unknown);
+}
+
+// sum over m of c[m], less c[m] at a free m: a symbol that two terms mean differently decides nothing.
+TEST_F(ConstantRest, BindersOfOneTermAreNotThoseOfAnother) {
+  const ValueId x = arena_.input({ir::DataType::float32, true, {Poly(2)}}, inputs_++);
+  const std::vector<double> elements = {0, 0};
+  const KnownVariables known = {{x, {ir::DataType::float32, {2}, elements}}};
+  const ir::SymbolId index = arena_.symbols().fresh(ir::SymbolKind::index, "m");
+  auto factor = std::make_shared<verifier::Factor>();
+  factor->variable = x;
+  factor->indices = {Poly(index)};
+  const verifier::Condition range = {ops::less_than(Poly(index), Poly(2))};
+  verifier::NormalTerm bound;
+  bound.factors = {{factor, 1}};
+  bound.conditions = range;
+  bound.binders = {index};
+  verifier::NormalTerm free = bound;
+  free.binders.clear();
+  EXPECT_TRUE(rounding_of_rest(arena_.symbols(), std::vector<verifier::NormalTerm>{bound, bound}, range, known, {}));
+  EXPECT_TRUE(rounding_of_rest(arena_.symbols(), std::vector<verifier::NormalTerm>{free, free}, range, known, {}));
+  EXPECT_FALSE(rounding_of_rest(arena_.symbols(), std::vector<verifier::NormalTerm>{bound, free}, range, known, {}));
 }
 
 TEST_F(ConstantRest, OfIntegersIsNotDecided) {

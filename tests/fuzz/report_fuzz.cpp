@@ -22,6 +22,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string html = report->to_html();
   expect(html == repeated->to_html(), "a report that is read again has the same page");
   // Texts have no quotes and brackets of their own.
-  for (const char* absent : {"<script", "src=\"", "href=\"", "nan%\""}) expect(html.find(absent) == std::string::npos, absent);
+  const std::string content = html.substr(0, html.rfind("<script>"));
+  for (const char* absent : {"<script", "src=\"", "href=\"", "nan%\""}) expect(content.find(absent) == std::string::npos, absent);
   return 0;
 }

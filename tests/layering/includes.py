@@ -46,6 +46,7 @@ THIRD_PARTY = {
     "cudnn_frontend.h": ["devices/cuda"],
     "CLI": ["cli"],
     "mpi.h": ["cli"],
+    "coin": ["parallel"],
 }
 TESTING = {"gtest", "gmock", "benchmark"}
 POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "malloc.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}

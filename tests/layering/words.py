@@ -49,7 +49,7 @@ RIGHT = {
     "disturb.*": ["src/cost/database.cpp"],
     "chances?": ["tests/suite/random_models.py", "tests/verifier/witness_test.cpp"],
     "between(_for)?": ["tests/verifier/*"],
-    "(.*_)?pieces?(_.*)?": ["src/verifier/*", "src/onnx/document/*", "src/parallel/part_document.cpp", "tests/verifier/*"],
+    "(.*_)?pieces?(_.*)?": ["src/verifier/*", "src/onnx/document/*", "src/parallel/kept_document.cpp", "src/parallel/part_document.cpp", "tests/verifier/*"],
     "Form": ["tests/verifier/faults/*"],
 }
 

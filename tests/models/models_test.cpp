@@ -141,6 +141,20 @@ TEST(BenchModels, HaveThePublishedParameters) {
   EXPECT_EQ(found, published.size());
 }
 
+TEST(BenchModels, OfBertWithWordsHaveATableAndAProjection) {
+  const Model built = bert(Scale{8, 2, 1, 96});
+  const auto document = onnx_io::Document::parse(bytes_of(built));
+  ASSERT_TRUE(document) << document.error().text();
+  ir::Arena arena;
+  const auto model = onnx_io::lift(*document, arena);
+  ASSERT_TRUE(model) << model.error().text();
+  EXPECT_TRUE(model->opaque.empty());
+  EXPECT_EQ(arena.type(model->inputs.at(0)).data_type, ir::DataType::int64);
+  EXPECT_EQ(arena.type(model->graph.outputs.at(0)).shape, ir::polys(std::vector<std::int64_t>{2, 8, 96}));
+  constexpr std::uint64_t kHidden = 128;
+  EXPECT_EQ(built.parameters() - bert(Scale{8, 2, 1}).parameters(), 2 * 96 * kHidden + 96);
+}
+
 TEST(BenchModelsProgram, NamesTheModels) {
   const auto [text, status] = run(places::bench_models() + " --list");
   EXPECT_EQ(status, 0);

@@ -37,34 +37,34 @@ template <typename Change>
 std::string error_with(const Change& change) {
   nlohmann::json json = nlohmann::json::parse(small_manifest().to_json());
   change(json);
-  const auto read = read_manifest(json.dump(), "m.json");
+  const auto read = read_manifest(json.dump(1), "m.json");
   return read ? "" : read.error().text();
 }
 
 TEST(PartManifest, FaultsAreNamed) {
   using Json = nlohmann::json;
-  EXPECT_EQ(read_manifest("[", "m.json").error().text(), "m.json: not JSON, or a number is out of range; expected a manifest");
-  EXPECT_EQ(error_with([](Json& m) { m["version"] = 7; }), "m.json: the manifest: 'version' is 7; this xflow reads 1");
-  EXPECT_EQ(error_with([](Json& m) { m["more"] = 7; }), "m.json: the manifest: unknown field 'more'");
-  EXPECT_EQ(error_with([](Json& m) { m.erase("parts"); }), "m.json: the manifest: has no 'parts'");
-  EXPECT_EQ(error_with([](Json& m) { m["parts"] = Json::array(); }), "m.json: the manifest: 'parts' is empty");
-  EXPECT_EQ(error_with([](Json& m) { m["parts"][1]["device"] = "c"; }), "m.json: parts[1]: there is no device 'c'");
+  EXPECT_EQ(read_manifest("[", "m.json").error().text(), "m.json:1: not JSON; expected a manifest");
+  EXPECT_EQ(error_with([](Json& m) { m["version"] = 7; }), "m.json:72: the manifest: 'version' is 7; this xflow reads 1");
+  EXPECT_EQ(error_with([](Json& m) { m["more"] = 7; }), "m.json:24: the manifest: unknown field 'more'");
+  EXPECT_EQ(error_with([](Json& m) { m.erase("parts"); }), "m.json:1: the manifest: has no 'parts'");
+  EXPECT_EQ(error_with([](Json& m) { m["parts"] = Json::array(); }), "m.json:37: the manifest: 'parts' is empty");
+  EXPECT_EQ(error_with([](Json& m) { m["parts"][1]["device"] = "c"; }), "m.json:57: parts[1]: there is no device 'c'");
   EXPECT_EQ(error_with([](Json& m) { m["parts"][1]["file"] = "../part-1.onnx"; }),
-            "m.json: parts[1]: 'file' is not a file in the folder of the manifest");
+            "m.json:58: parts[1]: 'file' is not a file in the folder of the manifest");
   EXPECT_EQ(error_with([](Json& m) { m["parts"][1]["inputs"][0]["part"] = 1; }),
-            "m.json: parts[1]: 'inputs' needs 't' of part 1, which is not before it");
+            "m.json:60: parts[1]: 'inputs' needs 't' of part 1, which is not before it");
   EXPECT_EQ(error_with([](Json& m) { m["parts"][1]["inputs"][0]["name"] = "u"; }),
-            "m.json: parts[1]: 'inputs' needs 'u' of part 0, which has no such output");
+            "m.json:60: parts[1]: 'inputs' needs 'u' of part 0, which has no such output");
   EXPECT_EQ(error_with([](Json& m) { m["outputs"][2]["name"] = "u"; }),
-            "m.json: the manifest: 'outputs' needs 'u', which is no input of the model");
-  EXPECT_EQ(error_with([](Json& m) { m["devices"][1]["name"] = "a"; }), "m.json: devices[1]: device 'a' occurs twice");
+            "m.json:33: the manifest: 'outputs' needs 'u', which is no input of the model");
+  EXPECT_EQ(error_with([](Json& m) { m["devices"][1]["name"] = "a"; }), "m.json:12: devices[1]: device 'a' occurs twice");
   EXPECT_EQ(error_with([](Json& m) { m["devices"][0]["parts"] = {1}; }),
-            "m.json: device 'a': 'parts' is [1], but the parts of this device are [0]");
+            "m.json:7: device 'a': 'parts' is [1], but the parts of this device are [0]");
   EXPECT_EQ(error_with([](Json& m) {
               m["devices"].push_back({{"name", "c"}, {"parts", Json::array()}});
             }),
-            "m.json: device 'c': has no parts");
-  EXPECT_EQ(error_with([](Json& m) { m["left_out"] = -1; }), "m.json: the manifest: 'left_out' is negative: -1");
+            "m.json:19: device 'c': has no parts");
+  EXPECT_EQ(error_with([](Json& m) { m["left_out"] = -1; }), "m.json:22: the manifest: 'left_out' is negative: -1");
 }
 
 }  // namespace

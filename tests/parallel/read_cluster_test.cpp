@@ -50,35 +50,45 @@ TEST(ReadCluster, TakesTimesFromARooflineAProfileOrThisMachine) {
   EXPECT_EQ(device(R"(, "cpu": {})"), (ClusterDevice{"a", "x", 0, 1, {}, TimeSource::cpu, "", 1}));
   EXPECT_EQ(device(R"(, "cpu": {"threads": 2})"), (ClusterDevice{"a", "x", 0, 1, {}, TimeSource::cpu, "", 2}));
   const auto message = [&](const std::string& source) { return read_cluster(start + source + "}]}", "c.json").error().text(); };
-  EXPECT_EQ(message(""), "c.json: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
-  EXPECT_EQ(message(R"(, "cpu": {}, "profile": "p")"), "c.json: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
-  EXPECT_EQ(message(R"(, "profile": 3)"), "c.json: device 'a': 'profile' is not a text, or empty");
-  EXPECT_EQ(message(R"(, "cpu": true)"), "c.json: device 'a': 'cpu': expected an object");
-  EXPECT_EQ(message(R"(, "cpu": {"cores": 2})"), "c.json: device 'a': 'cpu': unknown field 'cores'");
-  EXPECT_EQ(message(R"(, "cpu": {"threads": 0})"), "c.json: device 'a': 'cpu': 'threads' is not from 1 to 1024: 0");
+  EXPECT_EQ(message(""), "c.json:1: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
+  EXPECT_EQ(message(R"(, "cpu": {}, "profile": "p")"), "c.json:1: device 'a': needs one of 'roofline', 'profile' and 'cpu'");
+  EXPECT_EQ(message(R"(, "profile": 3)"), "c.json:1: device 'a': 'profile' is not a text, or empty");
+  EXPECT_EQ(message(R"(, "cpu": true)"), "c.json:1: device 'a': 'cpu': expected an object");
+  EXPECT_EQ(message(R"(, "cpu": {"cores": 2})"), "c.json:1: device 'a': 'cpu': unknown field 'cores'");
+  EXPECT_EQ(message(R"(, "cpu": {"threads": 0})"), "c.json:1: device 'a': 'cpu': 'threads' is not from 1 to 1024: 0");
 }
 
 TEST(ReadCluster, NeedsOnlyTheLinksThatExist) {
   EXPECT_EQ(message_with(R"("across": {"latency": 1e-5, "bandwidth": 1e10})", R"("inside": {"latency": 0, "bandwidth": 1})"),
-            "c.json: the cluster: has no 'across'");
-  EXPECT_EQ(message_with(R"("host": 1)", R"("host": 0)"), "c.json: the cluster: has no 'inside'");
+            "c.json:1: the cluster: has no 'across'");
+  EXPECT_EQ(message_with(R"("host": 1)", R"("host": 0)"), "c.json:1: the cluster: has no 'inside'");
 }
 
 TEST(ReadCluster, NamesTheFirstFault) {
-  EXPECT_EQ(message_with("{\"name\"", "x"), "c.json: not JSON, or a number is out of range; expected a cluster");
-  EXPECT_EQ(message_with("\"two hosts\"", "\"\""), "c.json: the cluster: 'name' is not a text, or empty");
-  EXPECT_EQ(message_with("\"across\"", "\"acros\""), "c.json: the cluster: unknown field 'acros'");
-  EXPECT_EQ(message_with("\"name\": \"a\", ", ""), "c.json: devices[0]: has no 'name'");
-  EXPECT_EQ(message_with("\"name\": \"b\"", "\"name\": \"a\""), "c.json: the cluster: device 'a' occurs twice");
-  EXPECT_EQ(message_with("\"kind\": \"y\", ", ""), "c.json: device 'b': has no 'kind'");
-  EXPECT_EQ(message_with("\"host\": 1", "\"host\": 1024"), "c.json: device 'b': 'host' is not from 0 to 1023: 1024");
-  EXPECT_EQ(message_with("\"host\": 1", "\"hosts\": 1"), "c.json: device 'b': unknown field 'hosts'");
-  EXPECT_EQ(message_with("\"memory\": 2e9", "\"memory\": -1"), "c.json: device 'b': 'memory' is negative: -1");
-  EXPECT_EQ(message_with("\"operations\": 1e12", "\"operations\": 0"), "c.json: device 'a': 'roofline': 'operations' is 0");
-  EXPECT_EQ(message_with("\"launch\": 0", "\"start\": 0"), "c.json: device 'b': 'roofline': unknown field 'start'");
-  EXPECT_EQ(message_with("\"bandwidth\": 1e10", "\"bandwidth\": \"fast\""), "c.json: 'across': 'bandwidth' is not a number: \"fast\"");
-  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": []})", "c.json").error().text(), "c.json: the cluster: 'devices' is empty");
-  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": [3]})", "c.json").error().text(), "c.json: devices[0] is not an object");
+  EXPECT_EQ(message_with("{\"name\"", "x"), "c.json:1: not JSON; expected a cluster");
+  EXPECT_EQ(message_with("\"two hosts\"", "\"\""), "c.json:1: the cluster: 'name' is not a text, or empty");
+  EXPECT_EQ(message_with("\"across\"", "\"acros\""), "c.json:4: the cluster: unknown field 'acros'");
+  EXPECT_EQ(message_with("\"name\": \"a\", ", ""), "c.json:2: devices[0]: has no 'name'");
+  EXPECT_EQ(message_with("\"name\": \"b\"", "\"name\": \"a\""), "c.json:3: the cluster: device 'a' occurs twice");
+  EXPECT_EQ(message_with("\"kind\": \"y\", ", ""), "c.json:3: device 'b': has no 'kind'");
+  EXPECT_EQ(message_with("\"host\": 1", "\"host\": 1024"), "c.json:3: device 'b': 'host' is not from 0 to 1023: 1024");
+  EXPECT_EQ(message_with("\"host\": 1", "\"hosts\": 1"), "c.json:3: device 'b': unknown field 'hosts'");
+  EXPECT_EQ(message_with("\"memory\": 2e9", "\"memory\": -1"), "c.json:3: device 'b': 'memory' is negative: -1");
+  EXPECT_EQ(message_with("\"operations\": 1e12", "\"operations\": 0"), "c.json:2: device 'a': 'roofline': 'operations' is 0");
+  EXPECT_EQ(message_with("\"launch\": 0", "\"start\": 0"), "c.json:3: device 'b': 'roofline': unknown field 'start'");
+  EXPECT_EQ(message_with("\"bandwidth\": 1e10", "\"bandwidth\": \"fast\""), "c.json:4: 'across': 'bandwidth' is not a number: \"fast\"");
+  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": []})", "c.json").error().text(), "c.json:1: the cluster: 'devices' is empty");
+  EXPECT_EQ(read_cluster(R"({"name": "n", "devices": [3]})", "c.json").error().text(), "c.json:1: devices[0] is not an object");
+}
+
+TEST(ReadCluster, NamesTheLineOfTheFaultWhateverEndsLines) {
+  for (const std::string end : {"\n", "\r\n"}) {
+    const std::string text = "{" + end + "\"name\": \"n\"," + end + "\"devices\": [{\"name\": \"a\", \"kind\": \"x\"," + end +
+                             "\"memory\": 1," + end + "\"roofline\": {\"launch\": 0," + end + "\"operations\": -1}}]}";
+    const auto read = read_cluster(text, "c.json");
+    ASSERT_FALSE(read);
+    EXPECT_EQ(read.error().text(), "c.json:6: device 'a': 'roofline': 'operations' is negative: -1");
+  }
 }
 
 // Removes each required field of a schema's object, which is at `at` in the document, and adds an unknown one.

@@ -12,11 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/cost/database.h"
-#include "src/cost/kernel_costs.h"
-#include "src/devices/profile/profile_device.h"
 #include "src/eval/evaluate.h"
-#include "src/ops/operator.h"
 #include "src/parallel/plan_parts.h"
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_bound.h"
@@ -25,187 +21,15 @@
 #include "src/parallel/split_lists.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
+#include "src/parallel/split_proposals.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_starts.h"
 #include "src/parallel/split_workload.h"
 #include "src/parallel/step_simulator.h"
+#include "tests/parallel/split_graphs.h"
 
 namespace xflow::parallel {
 namespace {
-
-using ir::ValueId;
-
-// Devices without launches, so that times are work divided by a rate.
-DeviceCluster cluster_of(std::uint32_t devices, std::uint32_t per_host = 64) {
-  DeviceCluster cluster;
-  cluster.name = "test";
-  cluster.hosts = (devices + per_host - 1) / per_host;
-  for (std::uint32_t k = 0; k < devices; ++k)
-    cluster.devices.push_back({.name = fmt::format("d{}", k), .kind = "test", .host = k / per_host, .memory = 1e9, .rates = {0, 1e9, 1e9}});
-  cluster.inside = {1e-6, 1e9};
-  cluster.across = {1e-5, 1e8};
-  return cluster;
-}
-
-// A graph of which each operation is an operator.
-struct TestGraph {
-  ir::Arena arena;
-  ir::Graph graph;
-  std::vector<std::vector<std::int64_t>> inputs;
-  std::vector<std::vector<ValueId>> joined;  // operations of one operator
-  std::uint32_t serial = 0;
-
-  ValueId input(const std::vector<std::int64_t>& dims) { return arena.input({ir::DataType::float32, true, ir::polys(dims)}, serial++); }
-  ValueId weights(const std::vector<std::int64_t>& dims) {
-    std::int64_t count = 1;
-    for (const std::int64_t dim : dims) count *= dim;
-    RandomNumbers random(serial++);
-    std::vector<double> values(static_cast<std::size_t>(count));
-    for (double& value : values) value = random.unit() - 0.5;
-    return arena.constant(*ir::make_constant(ir::DataType::float32, dims, values));
-  }
-  ValueId apply(const char* op, const std::vector<ValueId>& operands, ir::Attributes attributes = {}) {
-    const auto value = ops::apply(arena, op, operands, std::move(attributes));
-    EXPECT_TRUE(value) << (value ? "" : value.error().text());
-    return value.value_or(operands[0]);
-  }
-};
-
-ir::AttributeValue list(const std::vector<std::int64_t>& values) { return ir::polys(values); }
-
-// 1e9 operations and bytes a second.
-struct TestCosts {
-  explicit TestCosts(double launch) {
-    cost::profile::Profile profile;
-    profile.device.name = "test";
-    profile.roofline.launch = Seconds(launch);
-    profile.roofline.bandwidth = 1e9;
-    profile.roofline.peak[ir::DataType::float32] = 1e9;
-    device = std::make_unique<cost::profile::ProfileDevice>(std::move(profile));
-    database = std::make_unique<cost::Database>(cost::Database::open("", device->info(), {}));
-    costs = std::make_unique<cost::KernelCosts>(*device, *database);
-  }
-
-  std::unique_ptr<cost::profile::ProfileDevice> device;
-  std::unique_ptr<cost::Database> database;
-  std::unique_ptr<cost::KernelCosts> costs;
-};
-
-struct TestSplit {
-  std::unique_ptr<TestGraph> graph;
-  DeviceCluster cluster;
-  std::unique_ptr<TestCosts> costs = nullptr;
-  std::unique_ptr<SplitModel> model = nullptr;
-};
-
-TestSplit split_of(std::unique_ptr<TestGraph> graph, DeviceCluster cluster, double launch = 0) {
-  TestSplit made{std::move(graph), std::move(cluster)};
-  made.costs = std::make_unique<TestCosts>(launch);
-  std::vector<OperatorSource> sources;
-  for (const ir::NodeId id : ir::topological_order(made.graph->arena, made.graph->graph)) {
-    const ir::Node& node = made.graph->arena.node(id);
-    if (node.kind != ir::NodeKind::operation || node.is_constant) continue;
-    bool is_joined = false;
-    for (const auto& group : made.graph->joined) {
-      if (std::ranges::find(group, id, &ValueId::node) == group.end()) continue;
-      is_joined = id != group.back().node;
-      if (is_joined) continue;
-      OperatorSource source{"Joined", "the joined node", {}};
-      for (const ValueId own : group) source.operations.push_back(own.node);
-      sources.push_back(std::move(source));
-      is_joined = true;
-    }
-    if (!is_joined) sources.push_back({std::string(ops::get(node.op).signature.name), "a node", {id}});
-  }
-  auto model = SplitModel::of(
-      made.graph->arena, made.graph->graph, std::move(sources), [](ir::SymbolId) { return std::nullopt; },
-      std::vector<cost::KernelCosts*>(made.cluster.size(), made.costs->costs.get()));
-  EXPECT_TRUE(model) << (model ? "" : model.error().text());
-  if (model) made.model = *std::move(model);
-  return made;
-}
-
-std::unique_ptr<TestGraph> convolutions() {
-  auto g = std::make_unique<TestGraph>();
-  const ValueId x = g->input({4, 4, 12, 12});
-  const ir::Attributes padded{{"pads", list({1, 1, 1, 1})}};
-  const ValueId a = g->apply("relu", {g->apply("conv", {x, g->weights({8, 4, 3, 3})}, padded)});
-  ir::Attributes grouped{{"pads", list({2, 2, 2, 2})}, {"dilations", list({2, 2})}, {"groups", ir::Poly(4)}};
-  const ValueId b = g->apply("conv", {a, g->weights({8, 2, 3, 3})}, grouped);
-  const ValueId c =
-      g->apply("max_pool", {g->apply("add", {a, b})}, {{"kernel", list({3, 3})}, {"strides", list({2, 2})}, {"pads", list({1, 1, 1, 1})}});
-  const ValueId d = g->apply("average_pool", {c}, {{"kernel", list({3, 3})}, {"strides", list({1, 1})}, {"pads", list({1, 1, 1, 1})}});
-  const ValueId e = g->apply("concat", {c, d}, {{"axis", ir::Poly(1)}});
-  const ValueId f = g->apply("reshape", {e}, {{"shape", list({4, 16 * 36})}});
-  g->graph.outputs = {g->apply("matmul", {f, g->weights({16 * 36, 10})})};
-  return g;
-}
-
-// Attention, and a normalisation whose operations are one operator.
-std::unique_ptr<TestGraph> attention() {
-  auto g = std::make_unique<TestGraph>();
-  const ValueId x = g->input({3, 5, 12});
-  const auto heads = [&](const std::vector<std::int64_t>& perm) {
-    const ValueId projected = g->apply("add", {g->apply("matmul", {x, g->weights({12, 12})}), g->weights({12})});
-    return g->apply("transpose", {g->apply("reshape", {projected}, {{"shape", list({3, 5, 4, 3})}})}, {{"perm", list(perm)}});
-  };
-  const ValueId query = heads({0, 2, 1, 3});
-  const ValueId scores = g->apply("softmax", {g->apply("matmul", {query, heads({0, 2, 3, 1})})}, {{"axis", ir::Poly(3)}});
-  const ValueId context = g->apply("transpose", {g->apply("matmul", {scores, heads({0, 2, 1, 3})})}, {{"perm", list({0, 2, 1, 3})}});
-  const ValueId merged = g->apply("reshape", {context}, {{"shape", list({3, 5, 12})}});
-  const ValueId sum = g->apply("add", {x, g->apply("matmul", {merged, g->weights({12, 12})})});
-  const ValueId mean = g->apply("reduce_mean", {sum}, {{"axes", list({2})}, {"keep_dims", ir::Poly(1)}});
-  const ValueId centred = g->apply("sub", {sum, mean});
-  const ValueId squares = g->apply("mul", {centred, centred});
-  const ValueId variance = g->apply("reduce_mean", {squares}, {{"axes", list({2})}, {"keep_dims", ir::Poly(1)}});
-  const ValueId root = g->apply("sqrt", {variance});
-  const ValueId normal = g->apply("div", {centred, root});
-  g->joined = {{mean, centred, squares, variance, root, normal}};
-  const ValueId inner = g->apply("relu", {g->apply("matmul", {normal, g->weights({12, 24})})});
-  g->graph.outputs = {g->apply("add", {normal, g->apply("matmul", {inner, g->weights({24, 12})})})};
-  return g;
-}
-
-// Four steps with the same two weights.
-std::unique_ptr<TestGraph> recurrent() {
-  auto g = std::make_unique<TestGraph>();
-  const ValueId w = g->weights({10, 12});
-  const ValueId u = g->weights({12, 12});
-  ValueId h = g->input({6, 12});
-  for (int step = 0; step < 4; ++step)
-    h = g->apply("tanh", {g->apply("add", {g->apply("matmul", {g->input({6, 10}), w}), g->apply("matmul", {h, u})})});
-  g->graph.outputs = {h};
-  return g;
-}
-
-OperatorPlan random_plan(SplitModel& model, std::uint32_t op, std::uint32_t devices, RandomNumbers& random) {
-  const OperatorKind& kind = model.kind(model.operators()[op]);
-  for (int attempt = 0; attempt < 20; ++attempt) {
-    OperatorPlan plan;
-    std::uint32_t stride = 1;
-    while (stride < devices && random.below(3) > 0) {
-      Split split;
-      const std::uint32_t which = random.below(static_cast<std::uint32_t>(kind.axes.size()) + 2);
-      if (which < kind.axes.size())
-        split.dimension = which;
-      else
-        split.target = which == kind.axes.size() ? SplitTarget::reduction : SplitTarget::copies;
-      split.degree = 2 + random.below(2);
-      split.stride = stride;
-      stride *= split.degree;
-      plan.splits.insert(plan.splits.begin(), split);
-    }
-    if (stride <= devices) plan.base = random.below(devices - stride + 1);
-    if (is_possible(model, op, plan, devices)) return plan;
-  }
-  return {};
-}
-
-SplitPlan random_plans(SplitModel& model, std::uint32_t devices, RandomNumbers& random) {
-  SplitPlan plan;
-  for (std::uint32_t op = 0; op < model.operators().size(); ++op) plan.push_back(random_plan(model, op, devices, random));
-  return plan;
-}
 
 eval::Tensor drawn(const ir::TensorType& type, std::uint32_t serial) {
   std::vector<std::int64_t> dims;
@@ -273,6 +97,7 @@ void expect_same_results(std::unique_ptr<TestGraph> graph, std::size_t least_spl
   for (int trial = 0; trial < 25; ++trial) {
     const SplitPlan plan = random_plans(*split.model, 12, random);
     for (const OperatorPlan& own : plan) splits += own.splits.size();
+    EXPECT_EQ(by_device(plan), plan);
     const auto made = graph_of(*split.model, split.graph->graph, plan);
     ASSERT_TRUE(made) << made.error().text();
     const std::vector<double> found = result_of(*split.graph, *made);
@@ -289,154 +114,62 @@ void expect_same_results(std::unique_ptr<TestGraph> graph, std::size_t least_spl
 
 TEST(SplitGraph, OfConvolutionsComputesTheSame) { expect_same_results(convolutions(), 150); }
 TEST(SplitGraph, OfAttentionComputesTheSame) { expect_same_results(attention(), 300); }
+TEST(SplitGraph, OfSumsThatSomethingFollowsComputesTheSame) { expect_same_results(biased(), 100); }
+TEST(SplitGraph, OfMeansMaximaAndMinimaComputesTheSame) { expect_same_results(reductions(), 150); }
+TEST(SplitGraph, OfConcatenationsComputesTheSame) { expect_same_results(concatenations(), 120); }
+TEST(SplitGraph, OfEmbeddingsComputesTheSame) { expect_same_results(embeddings(), 80); }
 TEST(SplitGraph, OfStepsWithTiedWeightsComputesTheSame) { expect_same_results(recurrent(), 150); }
-
-std::unique_ptr<TestGraph> two_products() {
-  auto g = std::make_unique<TestGraph>();
-  const ValueId x = g->input({8, 100});
-  const ValueId a = g->apply("matmul", {x, g->weights({100, 200})});
-  g->graph.outputs = {g->apply("matmul", {g->apply("relu", {a}), g->weights({200, 50})})};
-  return g;
-}
-
-double step_with(TestSplit& split, const SplitPlan& plan, StepKind kind = StepKind::inference) {
-  const SplitStep step = step_of(*split.model, plan, split.cluster, kind);
-  EXPECT_TRUE(check_workload(step.workload, split.cluster.size()));
-  return StepSimulator(step.workload, split.cluster, step.devices).step();
-}
-
-// 2 * 8 * 100 * 200 operations at 1e9 a second are 320 us; the other product has 160 us. An elementwise
-// operator moves 2 * 8 * 200 * 4 bytes: 12.8 us.
-TEST(SplitStep, OfOneDeviceIsTheSumOfItsTimes) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  EXPECT_NEAR(step_with(split, SplitPlan(3)), 320e-6 + 12.8e-6 + 160e-6, 1e-9);
-}
-
-TEST(SplitStep, OfSamplesHasNoTransfers) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  const OperatorPlan samples{0, {{SplitTarget::output, 0, 2, 1}}};
-  EXPECT_NEAR(step_with(split, {samples, samples, samples}), 160e-6 + 6.4e-6 + 80e-6, 1e-9);
-}
-
-// The second product adds terms of both devices: a ring of two sends 2 (2 - 1) / 2 of 8 * 50 * 4 bytes each,
-// 1 + 1.6 us, and its second message 1 us more.
-TEST(SplitStep, OfTermsEndsWithAnAllReduce) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  const OperatorPlan columns{0, {{SplitTarget::output, 1, 2, 1}}};
-  const OperatorPlan terms{0, {{SplitTarget::reduction, 0, 2, 1}}};
-  EXPECT_NEAR(step_with(split, {columns, columns, terms}), 160e-6 + 6.4e-6 + 80e-6 + (1 + 1.6 + 1) * 1e-6, 1e-9);
-}
-
-// Rows to columns: each device needs the other one's 4 rows of 200 elements, 3200 bytes.
-TEST(SplitStep, OfOtherPartsSendsWhatIsElsewhere) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  const OperatorPlan rows{0, {{SplitTarget::output, 0, 2, 1}}};
-  const OperatorPlan columns{0, {{SplitTarget::output, 1, 2, 1}}};
-  const SplitStep step = step_of(*split.model, {rows, rows, columns}, split.cluster, StepKind::inference);
-  double sent = 0;
-  for (const WorkloadTensor& tensor : step.workload.tensors)
-    for (const std::uint32_t reader : tensor.readers)
-      if (step.devices[reader] != step.devices[tensor.source]) sent += tensor.bytes;
-  EXPECT_EQ(sent, 2 * 3200);
-}
-
-// Rows of a padded 3x3 convolution need one more row at their inner end.
-TEST(SplitStep, OfRowsOfAConvolutionSendsAHalo) {
-  auto g = std::make_unique<TestGraph>();
-  const ValueId x = g->apply("relu", {g->input({1, 4, 10, 10})});
-  g->graph.outputs = {g->apply("conv", {x, g->weights({8, 4, 3, 3})}, {{"pads", list({1, 1, 1, 1})}})};
-  TestSplit split = split_of(std::move(g), cluster_of(2));
-  const OperatorPlan rows{0, {{SplitTarget::output, 2, 2, 1}}};
-  const SplitStep step = step_of(*split.model, {rows, rows}, split.cluster, StepKind::inference);
-  double sent = 0;
-  for (const WorkloadTensor& tensor : step.workload.tensors)
-    for (const std::uint32_t reader : tensor.readers)
-      if (step.devices[reader] != step.devices[tensor.source]) sent += tensor.bytes;
-  EXPECT_EQ(sent, 2 * 4 * 10 * 4);
-}
-
-// Weights are where they are read: all of them for samples, a part for columns.
-TEST(SplitStep, OfColumnsDividesTheWeights) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  const auto resident = [&](const Split& how) {
-    const OperatorPlan own{0, {how}};
-    const SplitStep step = step_of(*split.model, {own, OperatorPlan{}, OperatorPlan{}}, split.cluster, StepKind::inference);
-    return step.workload.nodes[0].bytes;
-  };
-  EXPECT_EQ(resident({SplitTarget::output, 0, 2, 1}), 100 * 200 * 4);
-  EXPECT_EQ(resident({SplitTarget::output, 1, 2, 1}), 100 * 100 * 4);
-  EXPECT_EQ(resident({SplitTarget::reduction, 0, 2, 1}), 50 * 200 * 4);
-}
-
-double bytes_reduced(const SplitStep& step) {
-  double bytes = 0;
-  for (const WorkloadTensor& tensor : step.workload.tensors)
-    for (const std::uint32_t reader : tensor.readers)
-      if (step.nodes[reader].kind == SplitNodeKind::reduce_gradient && step.devices[reader] != step.devices[tensor.source])
-        bytes += tensor.bytes;
-  return bytes;
-}
-
-// A training step by samples adds the gradients of all weights; by columns there is nothing to add.
-TEST(SplitStep, OfTrainingAddsGradientsOfSharedWeights) {
-  TestSplit split = split_of(two_products(), cluster_of(2));
-  const auto reduced = [&](std::uint32_t dimension) {
-    const OperatorPlan own{0, {{SplitTarget::output, dimension, 2, 1}}};
-    const SplitStep step = step_of(*split.model, {own, own, own}, split.cluster, StepKind::training);
-    return bytes_reduced(step);
-  };
-  // A ring of two sends the bytes of the weights from each device.
-  EXPECT_EQ(reduced(0), 2.0 * (100 * 200 + 200 * 50) * 4);
-  EXPECT_EQ(reduced(1), 0);
-}
-
-// The gradients of a weight of four products are added on each device, sent once, and used once; a device has
-// the weights once.
-TEST(SplitStep, OfTiedWeightsAddsTheirGradientsOnce) {
-  TestSplit split = split_of(recurrent(), cluster_of(2));
-  const OperatorPlan samples{0, {{SplitTarget::output, 0, 2, 1}}};
-  const SplitPlan plan(split.model->operators().size(), samples);
-  const SplitStep step = step_of(*split.model, plan, split.cluster, StepKind::training);
-  const double weights = (10 * 12 + 12 * 12) * 4;
-  EXPECT_EQ(bytes_reduced(step), 2 * weights);
-  double resident = 0;
-  std::size_t updates = 0;
-  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
-    updates += step.nodes[node].kind == SplitNodeKind::update ? 1 : 0;
-    if (step.nodes[node].kind == SplitNodeKind::forward && step.devices[node] == 0) resident += step.workload.nodes[node].bytes;
-  }
-  EXPECT_EQ(updates, 4U);
-  EXPECT_EQ(resident, weights);
-}
-
-// Backward, a product has two products of its size: three times the forward pass, and the update.
-TEST(SplitStep, OfTrainingHasTwoProductsForEachProduct) {
-  TestSplit split = split_of(two_products(), cluster_of(1));
-  const double forward = 320e-6 + 12.8e-6 + 160e-6;
-  const double backward = 2 * 320e-6 + 12.8e-6 + 2 * 160e-6;
-  const double update = 3.0 * (100 * 200 + 200 * 50) * 4 / 1e9;
-  EXPECT_NEAR(step_with(split, SplitPlan(3), StepKind::training), forward + backward + update, 1e-9);
-}
 
 // Random plans take the same time in every bit, in one clock and as workloads.
 TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
   for (const StepKind kind : {StepKind::inference, StepKind::training}) {
-    for (auto make : {convolutions, attention, recurrent}) {
+    for (auto make : {convolutions, attention, recurrent, reductions, concatenations, embeddings, biased}) {
       TestSplit split = split_of(make(), cluster_of(12, 4));
       SplitClock clock(*split.model, split.cluster, kind);
       RandomNumbers random(5);
       for (int trial = 0; trial < 60; ++trial) {
-        const SplitPlan plan = random_plans(*split.model, 12, random);
+        const SplitPlan plan = random_plans(*split.model, 12, random, trial % 2 == 1);
         const double expected = step_with(split, plan, kind);
-        EXPECT_EQ(clock.prepare(plan), 0);
-        const auto found = clock.step(std::numeric_limits<double>::infinity());
-        ASSERT_TRUE(found);
-        ASSERT_EQ(*found, expected) << trial;
-        clock.prepare(plan);
-        EXPECT_EQ(clock.step(expected), expected);
-        clock.prepare(plan);
-        EXPECT_EQ(clock.step(expected * 0.999), std::nullopt);
+        const std::optional<PlanCost> whole = PlanCost{0, expected};
+        ASSERT_EQ(clock.cost(plan), whole) << trial;
+        EXPECT_EQ(clock.cost(plan, *whole), whole);
+        EXPECT_EQ(clock.cost(plan, {0, expected * 0.999}), std::nullopt);
       }
+    }
+  }
+}
+
+// A clock that keeps plans, and one that does not, follow the same moves.
+TEST(SplitClock, GivesTheSameAfterMovesAsInFull) {
+  for (const StepKind kind : {StepKind::inference, StepKind::training}) {
+    for (auto make : {convolutions, attention, recurrent, reductions, concatenations, embeddings, biased}) {
+      TestSplit split = split_of(make(), cluster_of(12, 4));
+      // Some plans need more memory than some devices have.
+      for (std::uint32_t device = 0; device < 12; device += 3) split.cluster.devices[device].memory = 4e3 * (device + 1);
+      SplitClock moves(*split.model, split.cluster, kind);
+      SplitClock full(*split.model, split.cluster, kind);
+      RandomNumbers random(3);
+      SplitProposals proposals(*split.model, 12, random);
+      SplitPlan now = random_plans(*split.model, 12, random, kind == StepKind::training);
+      PlanCost own = *moves.cost(now);
+      moves.keep();
+      int accepted = 0;
+      for (int trial = 0; trial < 400; ++trial) {
+        SplitPlan next = now;
+        proposals.propose(next);
+        const PlanCost limit = random.below(4) == 0 ? kAnyCost : PlanCost{own.missing, own.step * (0.9 + 0.2 * random.unit())};
+        const auto expected = full.cost(next);
+        ASSERT_TRUE(expected);
+        const auto found = moves.cost(next, limit);
+        ASSERT_EQ(found, *expected <= limit ? expected : std::nullopt) << trial;
+        if (!found || found->step > own.step * 1.1) continue;
+        moves.keep();
+        now = next;
+        own = *found;
+        ++accepted;
+      }
+      EXPECT_GT(accepted, 10);
+      EXPECT_LT(moves.simulated(), full.simulated());
     }
   }
 }
@@ -444,7 +177,7 @@ TEST(SplitClock, EqualsTheSimulationOfTheWorkload) {
 // A bound of all plans is not above any of them.
 TEST(SplitBound, IsNotAboveRandomPlans) {
   for (const StepKind kind : {StepKind::inference, StepKind::training}) {
-    for (auto make : {convolutions, attention, recurrent, two_products}) {
+    for (auto make : {convolutions, attention, recurrent, reductions, concatenations, embeddings, two_products}) {
       DeviceCluster cluster = cluster_of(12);
       cluster.inside = {0, 1e18};
       TestSplit split = split_of(make(), std::move(cluster));
@@ -453,8 +186,8 @@ TEST(SplitBound, IsNotAboveRandomPlans) {
       SplitClock clock(*split.model, split.cluster, kind);
       RandomNumbers random(11);
       for (int trial = 0; trial < 300; ++trial) {
-        clock.prepare(random_plans(*split.model, 12, random));
-        EXPECT_GE(*clock.step(std::numeric_limits<double>::infinity()), bound->seconds * (1 - 1e-12));
+        const auto cost = clock.cost(random_plans(*split.model, 12, random, kind == StepKind::training && trial % 2 == 1));
+        EXPECT_GE(cost->step, bound->seconds * (1 - 1e-12));
       }
     }
   }
@@ -480,26 +213,6 @@ TEST(SplitBound, IsNotKnownForMeasuredKernels) {
 }
 
 // Columns, then terms: what Megatron-LM does with a feed-forward layer.
-TEST(SplitStarts, OfTensorParallelDividesColumnsThenTerms) {
-  TestSplit split = split_of(two_products(), cluster_of(4));
-  const SplitPlan plan = grid_plan(*split.model, 4, {2, 2, false});
-  EXPECT_EQ(to_string(plan[0]), "axis 0 / 2, axis 1 / 2, devices 0 to 3");
-  EXPECT_EQ(to_string(plan[1]), "axis 0 / 2, axis 1 / 2, devices 0 to 3");
-  EXPECT_EQ(to_string(plan[2]), "axis 0 / 2, sum / 2, devices 0 to 3");
-}
-
-TEST(SplitStarts, OfTensorParallelDividesAttentionByHeads) {
-  TestSplit split = split_of(attention(), cluster_of(4));
-  const SplitPlan plan = grid_plan(*split.model, 4, {1, 4, false});
-  std::vector<std::string> texts;
-  for (const OperatorPlan& own : plan)
-    if (texts.empty() || texts.back() != to_string(own)) texts.push_back(to_string(own));
-  EXPECT_EQ(texts.front(), "axis 2 / 4, devices 0 to 3");
-  EXPECT_EQ(texts.back(), "4 copies, devices 0 to 3");
-  const auto sums = std::ranges::count_if(plan, [](const OperatorPlan& own) { return own.degree(SplitTarget::reduction) == 4; });
-  EXPECT_EQ(sums, 2);  // the projection of the heads, and the second product of the feed-forward layer
-}
-
 // Two chains of products beside each other, that a sum joins.
 std::unique_ptr<TestGraph> two_chains() {
   auto g = std::make_unique<TestGraph>();
@@ -543,8 +256,87 @@ TEST(SplitLists, FillDevicesInTheirOrder) {
   EXPECT_EQ(devices, (std::vector<std::uint32_t>{0, 0, 1, 1, 1}));
 }
 
+FoundSplit search_with(TestSplit& split, std::uint64_t steps, std::uint64_t seed, StepKind kind = StepKind::inference) {
+  SearchBudget budget(Seconds(1e12), steps, {}, 1);
+  SplitSearchOptions options;
+  options.seed = seed;
+  options.kind = kind;
+  return search_split(*split.model, split.cluster, options, budget);
+}
+
+// Reductions without a dimension of their own are divided, too, and each kind of them is.
+TEST(SplitModel, FindsTheReductionOfAnOperator) {
+  TestSplit split = split_of(reductions(), cluster_of(4));
+  std::map<std::string, std::int64_t> terms;
+  for (const SplitOperator& op : split.model->operators()) {
+    const OperatorKind& kind = split.model->kind(op);
+    if (kind.reduction.blocks > 0) terms[op.type + " " + partition::name(kind.reduction_kind)] = kind.reduction.blocks;
+  }
+  EXPECT_EQ(terms,
+            (std::map<std::string, std::int64_t>{
+                {"reduce_mean mean", 5}, {"reduce_max maximum", 4}, {"reduce_min minimum", 7}, {"reduce_sum sum", 7}, {"Joined mean", 7}}));
+  // A normalisation has two means, of which none is its result.
+  TestSplit normal = split_of(attention(), cluster_of(4));
+  for (const SplitOperator& op : normal.model->operators())
+    if (op.type == "Joined") {
+      EXPECT_EQ(normal.model->kind(op).reduction.blocks, 0);
+    }
+}
+
+// 4000 elements to one maximum: nothing but its terms can be divided.
+TEST(SplitSearch, DividesAReductionToOneElement) {
+  auto g = std::make_unique<TestGraph>();
+  const ValueId x = g->input({4000});
+  g->graph.outputs = {g->apply("reduce_max", {x}, {{"axes", list({0})}, {"keep_dims", ir::Poly(0)}})};
+  DeviceCluster cluster = cluster_of(4);
+  cluster.inside = {0, 1e18};
+  TestSplit split = split_of(std::move(g), std::move(cluster));
+  const FoundSplit found = search_with(split, 200, 1);
+  EXPECT_EQ(found.plan[0].degree(SplitTarget::reduction), 4U);
+}
+
+// A part of a concatenation reads ranges of some operands: 4 of 10 columns are 4 of 5 of the first one.
+TEST(SplitModel, PartsOfConcatenationsReadWhatTheyHave) {
+  TestSplit split = split_of(concatenations(), cluster_of(4));
+  const auto& operators = split.model->operators();
+  const auto op = static_cast<std::uint32_t>(std::ranges::find(operators, "concat", &SplitOperator::type) - operators.begin());
+  EXPECT_TRUE(split.model->kind(operators[op]).axes[1].is_joined);
+  EXPECT_EQ(split.model->kind(operators[op]).axes[1].blocks, 20);
+  const PartWork* part = split.model->part(op, {{0, 4}, {1, 5}}, std::nullopt);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->reads, (std::vector<Box>{{{0, 4}, {1, 5}}, {}, {}}));
+  part = split.model->part(op, {{0, 4}, {4, 10}}, std::nullopt);
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->reads, (std::vector<Box>{{{0, 4}, {4, 5}}, {{0, 4}, {0, 3}}, {{0, 4}, {0, 2}}}));
+  // Equal shards of the operands are not what parts read.
+  const OperatorPlan halves{0, {{SplitTarget::output, 1, 2, 1}}};
+  EXPECT_TRUE(is_possible(*split.model, op, halves, 4));
+  EXPECT_FALSE(has_equal_parts(*split.model, op, halves));
+  split.model->require_equal_parts();
+  EXPECT_FALSE(is_possible(*split.model, op, halves, 4));
+}
+
+// Devices without a range of a weight do not hold it, and add no gradients of it.
+TEST(SplitStep, OfConcatenationsHoldsTheWeightsThatPartsRead) {
+  auto g = std::make_unique<TestGraph>();
+  const ValueId x = g->apply("relu", {g->input({4, 5})});
+  g->graph.outputs = {g->apply("concat", {x, g->weights({4, 5})}, {{"axis", ir::Poly(1)}})};
+  TestSplit split = split_of(std::move(g), cluster_of(2));
+  const OperatorPlan halves{0, {{SplitTarget::output, 1, 2, 1}}};
+  const SplitStep step = step_of(*split.model, {OperatorPlan{}, halves}, split.cluster, StepKind::training);
+  std::vector<double> resident;
+  std::vector<std::uint32_t> updating;
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
+    if (step.nodes[node].kind == SplitNodeKind::forward && step.nodes[node].op == 1) resident.push_back(step.workload.nodes[node].bytes);
+    if (step.nodes[node].kind == SplitNodeKind::update) updating.push_back(step.devices[node]);
+  }
+  EXPECT_EQ(resident, (std::vector<double>{0, 4 * 5 * 4}));
+  EXPECT_EQ(updating, (std::vector<std::uint32_t>{1}));
+}
+
 TEST(SplitPlan, RefusesWhatDoesNotExist) {
   TestSplit split = split_of(attention(), cluster_of(8));
+  SplitModel* const split_model = split.model.get();
   std::uint32_t softmax = 0;
   while (split.model->operators()[softmax].type != "softmax") ++softmax;
   EXPECT_TRUE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 1, 4, 1}}}, 8));
@@ -553,15 +345,15 @@ TEST(SplitPlan, RefusesWhatDoesNotExist) {
   EXPECT_FALSE(is_possible(*split.model, softmax, {6, {{SplitTarget::output, 1, 4, 1}}}, 8)) << "devices that do not exist";
   EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::output, 1, 2, 1}, {SplitTarget::output, 2, 2, 1}}}, 8))
       << "one device twice";
+  const auto with_batches = [&](const Split& split, const Split& other) {
+    return is_possible(*split_model, softmax, {0, {split, other}}, 8);
+  };
+  EXPECT_TRUE(with_batches({SplitTarget::output, 1, 2, 1}, {SplitTarget::output, 1, 2, 0}));
+  EXPECT_TRUE(with_batches({SplitTarget::output, 0, 3, 0}, {SplitTarget::output, 1, 4, 1}));
+  EXPECT_FALSE(with_batches({SplitTarget::output, 1, 2, 0}, {SplitTarget::output, 1, 2, 1})) << "batches of what no device has";
+  EXPECT_FALSE(with_batches({SplitTarget::output, 1, 4, 1}, {SplitTarget::output, 1, 2, 0})) << "more batches than rows";
+  EXPECT_FALSE(with_batches({SplitTarget::output, 1, 2, 1}, {SplitTarget::copies, 0, 2, 0})) << "copies on one device";
   EXPECT_FALSE(is_possible(*split.model, softmax, {0, {{SplitTarget::reduction, 0, 2, 1}}}, 8)) << "no sum";
-}
-
-FoundSplit search_with(TestSplit& split, std::uint64_t steps, std::uint64_t seed, StepKind kind = StepKind::inference) {
-  SearchBudget budget(Seconds(1e12), steps, {}, 1);
-  SplitSearchOptions options;
-  options.seed = seed;
-  options.kind = kind;
-  return search_split(*split.model, split.cluster, options, budget);
 }
 
 TEST(SplitSearch, IsDeterministicAndNeverWorseThanItsStarts) {

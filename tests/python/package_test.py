@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 REPOSITORY, BUILD, DEPS = (pathlib.Path(argument).absolute() for argument in sys.argv[1:4])
-TESTS = ["optimize_test.py", "device_test.py", "rules_test.py", "typing_test.py", "examples_test.py", "wheel_test.py"]
+TESTS = ["optimize_test.py", "device_test.py", "rules_test.py", "progress_test.py", "typing_test.py", "examples_test.py", "wheel_test.py"]
 
 
 def succeed(*command, **environment):

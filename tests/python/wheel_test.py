@@ -26,7 +26,7 @@ def test_the_wheel_is_small_and_has_the_libraries_inside():
     assert WHEEL.stat().st_size < MOST_BYTES
     libraries = [name.split("/")[1].split("-")[0] for name in names("xflow_onnx.libs/lib")]
     assert {"libz3", "libdnnl", "libprotobuf"} <= set(libraries)
-    assert not [name for name in libraries if name.startswith(("libmpi", "libcuda"))]
+    assert not [name for name in libraries if name.startswith(("libmpi", "libcuda", "libCbc"))]
     assert len([name for name in names() if "libxflow.so" in name or "libxflow-" in name]) == 1
     assert {"xflow_onnx/py.typed", "xflow_onnx/_core.pyi", "xflow_onnx/bin/xflow", "xflow_onnx/runner_ort.py"} <= set(names())
     assert not [name for name in names() if name.endswith((".cpp", ".h"))]

@@ -138,6 +138,32 @@ TEST(FloatClass, OfJumpsWithOtherOperandsIsSpecial) {
   EXPECT_EQ(class_of_y("floor(x + z) * s * t", "floor(z + x) * (s * t)").substr(0, 9), "rounding:");
 }
 
+// Comparisons of integers have no rounding error, and their results are 0 and 1.
+TEST(FloatClass, OfOtherComparisonsOfIntegersIsRounding) {
+  const std::string with = "  with\n    i: int64[A], j: int64[A]\n";
+  EXPECT_EQ(class_of_y("select(less(i, j + 1), x, z) * s * t", "select(less_equal(i, j), x, z) * (s * t)", with).substr(0, 9), "rounding:");
+  EXPECT_EQ(class_of_y("cast(less(i, j), to: float32) * x * s", "cast(less(i, j), to: float32) * (x * s)", with).substr(0, 9), "rounding:");
+  // Those of other numbers have one, and so have conversions of other integers.
+  EXPECT_EQ(class_of_y("select(less(v, w + 1), x, z) * s * t", "select(less(v - 1, w), x, z) * (s * t)").substr(0, 8), "special:");
+  EXPECT_EQ(class_of_y("cast(i + j, to: float16) * x * s", "cast(i - (0 - j), to: float16) * (x * s)", with).substr(0, 8), "special:");
+}
+
+// A product with 0 is NaN where the other factor is; a choice is not.
+TEST(FloatClass, OfAProductWithATruthAsAChoiceIsSpecial) {
+  const std::string with = "  with\n    i: int64[A], j: int64[A]\n";
+  const std::string text = class_of_y("cast(equal(i, j), to: float32) * x", "select(equal(i, j), x, 0)", with);
+  EXPECT_EQ(text.substr(0, 8), "special:");
+  EXPECT_NE(text.find("changes NaN"), std::string::npos) << text;
+}
+
+// A target that rounds nothing has the smallest error there is.
+TEST(FloatClass, OfATargetThatRoundsNothingHasNoErrorToCancel) {
+  const std::string source = "matmul(cast(equal(i, iota(shape: [K], data_type: int64)), to: float32), x)";
+  const std::string index = "minimum(maximum(i, 0), slice(iota(shape: [K], data_type: int64), starts: [K - 1], sizes: [1], steps: 1))";
+  const std::string target = "select(equal(i, " + index + "), gather(x, reshape(" + index + ", shape: [L]), axis: 0), 0)";
+  EXPECT_EQ(class_of_y(source, target, "  with\n    i: int64[L, 1], x: [K, N]\n"), "rounding: computes with nothing instead of matmul");
+}
+
 TEST(FloatClass, SeesTheSignOfZero) {
   EXPECT_EQ(class_of_y("x + 0", "x"), "special: computes with nothing instead of add, changes the sign of 0");
   EXPECT_EQ(class_of_y("1 / (x + 0)", "1 / x").substr(0, 8), "special:");

@@ -491,5 +491,38 @@ TEST(VerifiedRules, LetInProvedRulesOnly) {
   EXPECT_EQ(asked.size(), 0U);
 }
 
+// A range that the model stores is that of the rule, if it has its numbers and its shape.
+TEST_F(RuleMatch, FindsAStoredRange) {
+  const std::string rule =
+      "rule r\n  with i: int64[N, 1]\n  source y = cast(equal(i, iota(shape: [K], data_type: int64)), to: float32)\n"
+      "  target y = cast(equal(i, iota(shape: [K], data_type: int64)), to: float32)\n";
+  const ValueId i = input({dim("N"), 1}, DataType::int64);
+  const auto compared = [&](DataType type, std::vector<std::int64_t> dims, const std::vector<double>& numbers) {
+    const ValueId stored = arena_.constant(*ir::make_constant(type, std::move(dims), numbers));
+    return op("cast", {op("equal", {i, stored})}, {{"to", DataType::float32}});
+  };
+  rewrites(rule, {compared(DataType::int64, {3}, {0, 1, 2})});
+  EXPECT_EQ(matches_, 1);
+  rewrites(rule, {compared(DataType::int64, {3}, {0, 1, 3})});
+  EXPECT_EQ(matches_, 0);
+  rewrites(rule, {compared(DataType::int64, {3}, {1, 2, 3})});
+  EXPECT_EQ(matches_, 0);
+  rewrites(rule, {compared(DataType::int64, {1, 3}, {0, 1, 2})});
+  EXPECT_EQ(matches_, 0);
+  // A stored -0 is not the 0 of a range.
+  const std::string floating = "rule r\n  source y = x + iota(shape: [K])\n  target y = iota(shape: [K]) + x\n";
+  const auto shifted = [&](double first) {
+    const ValueId stored = arena_.constant(*ir::make_constant(DataType::float32, {3}, std::vector<double>{first, 1, 2}));
+    return op("add", {input({3}), stored});
+  };
+  rewrites(floating, {shifted(0.0)});
+  EXPECT_EQ(matches_, 1);
+  rewrites(floating, {shifted(-0.0)});
+  EXPECT_EQ(matches_, 0);
+  const ValueId made = op("iota", {}, {{"shape", std::vector<Poly>{3}}, {"data_type", DataType::int64}});
+  rewrites(rule, {op("cast", {op("equal", {i, made})}, {{"to", DataType::float32}})});
+  EXPECT_EQ(matches_, 1);
+}
+
 }  // namespace
 }  // namespace xflow::rules

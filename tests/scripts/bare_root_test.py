@@ -75,7 +75,7 @@ class FirstCommand(unittest.TestCase):
         self.assertTrue(report["end_to_end"]["run"], "no model was run")
         self.assertGreater((ROOT.folder / names["model"].strip().lstrip("/")).stat().st_size, 100_000)
         # What is optional is absent.
-        for package in ("openmpi-bin", "libopenmpi-dev", "libgtest-dev", "clang"):
+        for package in ("openmpi-bin", "libopenmpi-dev", "coinor-libcbc-dev", "libgtest-dev", "clang"):
             self.assertNotEqual(0, ROOT.run(["dpkg-query", "-W", package]).returncode, f"{package} is installed")
         self.assertNotRegex(self.run_in_root("ldd", "build/release/xflow"), "libmpi|libcuda|not found")
 

@@ -1,4 +1,4 @@
-"""An optional component is used where it works: optional_test.py Z3|ONEDNN|MPI|CUDA REPOSITORY DEPS [unittest arguments].
+"""An optional component is used where it works: optional_test.py Z3|ONEDNN|MPI|CUDA|CBC REPOSITORY DEPS [unittest arguments].
 
 The tree is configured where the component is absent, present, and half there. An overlay over /usr, in a mount namespace
 of its own, hides files; where none can be made the test is skipped with the reason. CUDA, which few machines have, is
@@ -16,8 +16,8 @@ import tempfile
 import unittest
 
 COMPONENT, REPOSITORY, DEPS = "", None, None
-COMPONENTS = ["Z3", "ONEDNN", "MPI", "CUDA"]
-LABELS = {"ONEDNN": "oneDNN"}
+COMPONENTS = ["Z3", "ONEDNN", "MPI", "CUDA", "CBC"]
+LABELS = {"ONEDNN": "oneDNN", "CBC": "Cbc"}
 NAMESPACE = ["unshare", "--mount", "sh", "-ec"]
 OVERLAY = """
 mount -t tmpfs tmpfs "$1"
@@ -31,14 +31,16 @@ HEADERS = {
     "ONEDNN": "/usr/include/oneapi /usr/include/dnnl* /usr/local/include/oneapi",
     "MPI": "/usr/lib/*/openmpi/include /usr/lib/*/mpich/include /usr/include/*/mpi* /usr/include/openmpi* /usr/include/mpi.h",
     "CUDA": "/usr/local/cuda* /usr/local/include/cu* /usr/include/cud* /usr/include/*/cud* /usr/bin/nvcc /usr/lib/cuda",
+    "CBC": "/usr/include/coin /usr/local/include/coin",
 }
 LIBRARIES = {
     "Z3": "/usr/lib/*/libz3.* /usr/lib/libz3.* /usr/local/lib/libz3.*",
     "ONEDNN": "/usr/lib/*/libdnnl.* /usr/local/lib/libdnnl.*",
     "MPI": "/usr/lib/*/libmpi* /usr/lib/*/openmpi/lib /usr/lib/*/mpich/lib",
     "CUDA": "",
+    "CBC": "/usr/lib/*/libCbc.* /usr/local/lib/libCbc.*",
 }
-PROGRAMS = {"Z3": "", "ONEDNN": "", "MPI": "/usr/bin/mpi*", "CUDA": ""}
+PROGRAMS = {"Z3": "", "ONEDNN": "", "MPI": "/usr/bin/mpi*", "CUDA": "", "CBC": ""}
 # What a test program of CUDA needs.
 STAND_INS = {
     "cuda.h": "#define CUDA_VERSION 13000\ntypedef int CUdevice;\n",
@@ -52,6 +54,7 @@ ADVICE = {
     "ONEDNN": "install libdnnl-dev 2.6, or set CMAKE_PREFIX_PATH",
     "MPI": "install libopenmpi-dev, or set MPI_C_COMPILER",
     "CUDA": "install CUDA 13, or set CUDA_INCLUDE_DIR",
+    "CBC": "install coinor-libcbc-dev, or set CMAKE_PREFIX_PATH",
 }
 
 
@@ -130,7 +133,7 @@ class Optional(unittest.TestCase):
         self.assertRegex(message, rf"XFLOW_{COMPONENT} is ON, but {reason}: {advice}, or configure with -DXFLOW_{COMPONENT}=OFF")
 
     def test_absent(self):
-        names = {"Z3": r"z3\+\+\.h", "ONEDNN": r"oneapi/dnnl/dnnl\.hpp", "MPI": r"mpi\.h", "CUDA": r"cuda\.h"}
+        names = {"Z3": r"z3\+\+\.h", "ONEDNN": r"oneapi/dnnl/dnnl\.hpp", "MPI": r"mpi\.h", "CUDA": r"cuda\.h", "CBC": r"coin/CbcModel\.hpp"}
         self.missing(f"{names[COMPONENT]} was not found", False, False)
 
     def test_present(self):
@@ -149,6 +152,7 @@ class Optional(unittest.TestCase):
             "Z3": rf"z3\+\+\.h was found in {self.prefix}/z3, the library z3 was not",
             "ONEDNN": r"oneapi/dnnl/dnnl\.hpp was found, the library dnnl was not",
             "MPI": r"mpi\.h was found, and no library that a test program can be linked to",
+            "CBC": r"coin/CbcModel\.hpp was found, the library Cbc was not",
         }
         self.missing(reasons[COMPONENT], True, False)
         self.compile_stand_in()
@@ -159,6 +163,7 @@ class Optional(unittest.TestCase):
             "ONEDNN": r"oneapi/dnnl/dnnl\.hpp was not found",
             "MPI": r"mpi\.h was not found by /usr/bin/mpicc",
             "CUDA": r"cuda\.h was not found",
+            "CBC": r"coin/CbcModel\.hpp was not found",
         }
         self.missing(reasons[COMPONENT], False, True)
         self.compile_stand_in()
@@ -187,6 +192,8 @@ class Optional(unittest.TestCase):
             self.missing(reason, True, True, f"rm {library}\nmkdir {library}\necho nothing >{library}/libz3.so")
         elif COMPONENT == "ONEDNN":
             self.missing(reason, True, True, "for file in /usr/lib/*/libdnnl.so; do rm $file; echo nothing >$file; done")
+        elif COMPONENT == "CBC":
+            self.missing(reason, True, True, "for file in /usr/lib/*/libCbc.so; do rm $file; echo nothing >$file; done")
         elif COMPONENT == "MPI":
             reason = r"mpi\.h was found, and no library that a test program can be linked to"
             libraries = "/usr/lib/*/libmpi.so /usr/lib/*/openmpi/lib/libmpi.so"

@@ -107,6 +107,32 @@ class Tidy(unittest.TestCase):
         self.assertEqual((1, ["b.cpp", "d.cpp"]), (status, [file for file, _ in found]))
         self.assertEqual("3 sources, 3 looked at in 1 units, 2 findings", last)
 
+    def module_source(self, text):
+        """A source of the Python module."""
+        (self.root / "python/src").mkdir(parents=True)
+        (self.root / "python/src/m.cpp").write_text(text)
+
+    def test_looks_at_the_python_module(self):
+        deps = pathlib.Path(DEPS.strip().split("=")[1])
+        if not list(deps.glob("wheel-*/lib/python3*/site-packages/nanobind/include/nanobind/nanobind.h")):
+            self.skipTest("the headers of nanobind are not there: scripts/deps wheel")
+        self.source("a.cpp", "int a() { return 1; }\n")
+        self.module_source("#include <nanobind/nanobind.h>\n" + DEFECT.format(name="m") + "int count(const nanobind::object& o) { return o.is_none() ? m() : 1; }\n")
+        self.assertEqual((1, [("m.cpp", "bugprone-branch-clone")], "2 sources, 2 looked at in 2 units, 1 findings"), self.tidy())
+
+    def test_leaves_out_the_python_module_without_its_headers_and_says_so(self):
+        self.source("a.cpp", "int a() { return 1; }\n")
+        self.module_source(DEFECT.format(name="m"))
+        folder = self.cache.parent / "deps"
+        folder.mkdir()
+        (folder / "lint").symlink_to(pathlib.Path(DEPS.strip().split("=")[1], "lint"))
+        (self.build / "CMakeCache.txt").write_text(f"XFLOW_DEPS_DIR:PATH={folder}\n")
+        (self.build / "compile_commands.json").write_text(json.dumps(self.entries))
+        command = [REPOSITORY / "scripts/tidy", self.build, "--root", self.root]
+        run = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "CCACHE_DIR": str(self.cache)})
+        self.assertEqual((0, "python/src is left out: scripts/deps wheel fetches the headers of nanobind\n"
+                             "1 sources, 1 looked at in 1 units, 0 findings\n"), (run.returncode, run.stdout))
+
     def test_fails_for_a_source_that_does_not_compile(self):
         self.source("a.cpp", "int a() { return nothing; }\n")
         self.assertEqual((1, [("a.cpp", "clang-diagnostic-error")]), self.tidy()[:2])

@@ -272,5 +272,49 @@ TEST_F(Strategies, ATraceEndsAtARewriteThatIsNotPossible) {
   }
 }
 
+// A strategy inside of xflow made of a function.
+class Inner final : public InnerStrategy {
+ public:
+  explicit Inner(std::function<void(InnerSpace&)> body) : body_(std::move(body)) {}
+
+ private:
+  void search_inner(InnerSpace& space) override { body_(space); }
+
+  std::function<void(InnerSpace&)> body_;
+};
+
+// The result is the graph that was chosen, although it costs more than the original; graphs on the way are
+// seen.
+TEST_F(Strategies, InsideOfXflowChooseAGraph) {
+  rules = {{'a', 'b'}, {'b', 'c'}};
+  prices = {{'a', 10}, {'b', 20}, {'c', 5}};
+  const ir::Graph graph{{chain("a", x)}};
+  Options cheapest;
+  cheapest.alpha = 3;
+  const Outcome best = run(graph, cheapest);
+  ASSERT_EQ(best.steps.size(), 2U);
+  Inner own([&](InnerSpace& space) {
+    const std::vector<PossibleRewrite> first = space.rewrites(space.original());
+    ASSERT_EQ(first.size(), 1U);
+    const auto state = space.apply(space.original(), first[0]);
+    ASSERT_TRUE(state);
+    const auto reached = space.reached(*state);
+    ASSERT_TRUE(reached);
+    EXPECT_EQ(reached->graph, ir::Graph{{chain("b", x)}});
+    // The rewrites of another search lead to its graph.
+    const auto followed = space.reached(space.follow(trace_of(best)));
+    ASSERT_TRUE(followed);
+    EXPECT_EQ(followed->graph, best.best);
+    EXPECT_FALSE(space.reached(SearchState{99}));
+    space.choose(*state);
+  });
+  Options options;
+  options.own_strategy = &own;
+  const Outcome chosen = run(graph, options);
+  EXPECT_EQ(chosen.best, ir::Graph{{chain("b", x)}});
+  EXPECT_EQ(chosen.steps.size(), 1U);
+  EXPECT_GT(chosen.after, chosen.before);
+}
+
 }  // namespace
 }  // namespace xflow::search

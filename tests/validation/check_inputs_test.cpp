@@ -19,7 +19,7 @@ class SeededInputs : public ::testing::Test {
   void add(std::string_view name, ir::DataType type) { add(name, ir::TensorType{type, true, {ir::Poly(2), ir::Poly(50)}}); }
 
   InputSet drawn(const SeededValues& values) {
-    const auto sizes = choose_sizes(arena_, inputs_, {}, 4, 4);
+    const auto sizes = choose_sizes(arena_, inputs_, {}, OpenSizes::of(4, 4));
     EXPECT_TRUE(sizes) << sizes.error().text();
     auto set = seeded_inputs(arena_, inputs_, *sizes, values);
     EXPECT_TRUE(set) << set.error().text();

@@ -6,13 +6,16 @@
 #include <iterator>
 #include <numeric>
 #include <set>
+#include <string_view>
 
+#include "src/devices/profile/linear_system.h"
 #include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
 
 constexpr std::size_t kFeatures = std::tuple_size_v<Rates>;
+constexpr double kNanosecondsOfSecond = 1e9;
 constexpr int kSteps = 100;
 constexpr std::size_t kFold = 5;
 constexpr double kNear = 0.3;  // distance (see features.h) at which a kernel has weight 1/e
@@ -22,21 +25,6 @@ constexpr double kDoubt = 0.5;
 double time_of(const Rates& rates, const Features& features) {
   const Rates list = features.list();
   return std::inner_product(rates.begin(), rates.end(), list.begin(), 0.0);
-}
-
-// Solves a·x = b for a symmetric matrix with a positive diagonal; damping makes it regular.
-Rates solve(std::array<Rates, kFeatures> a, Rates b) {
-  for (std::size_t k = 0; k < kFeatures; ++k)
-    for (std::size_t row = k + 1; row < kFeatures; ++row) {
-      const double factor = a[row][k] / a[k][k];
-      for (std::size_t column = k; column < kFeatures; ++column) a[row][column] -= factor * a[k][column];
-      b[row] -= factor * b[k];
-    }
-  for (std::size_t k = kFeatures; k-- > 0;) {
-    for (std::size_t column = k + 1; column < kFeatures; ++column) b[k] -= a[k][column] * b[column];
-    b[k] /= a[k][k];
-  }
-  return b;
 }
 
 double squares(const Rates& rates, std::span<const Sample> samples) {
@@ -63,7 +51,7 @@ Rates stepped(const Rates& rates, std::span<const Sample> samples, double dampin
     }
   }
   for (std::size_t k = 0; k < kFeatures; ++k) normal[k][k] += damping;
-  const Rates step = solve(normal, right);
+  const Rates step = solve_system(normal, right);
   Rates next = rates;
   for (std::size_t k = 0; k < kFeatures; ++k) next[k] *= std::exp(std::clamp(step[k], -3.0, 3.0));
   return next;
@@ -106,17 +94,26 @@ HeldOut judged(std::string group, std::size_t kernels, std::vector<double> facto
   return result;
 }
 
+// FNV-1a: the same everywhere.
+std::size_t hash_of(std::string_view text) {
+  std::uint64_t hash = 0xCBF29CE484222325ULL;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ULL;
+  return static_cast<std::size_t>(hash ^ (hash >> 32U));
+}
+
 }  // namespace
 
 std::vector<Sample> samples_of(const Profile& profile) {
   std::vector<Sample> samples;
   samples.reserve(profile.kernels.size());
   for (const auto& [key, entry] : profile.kernels) {
-    if (!entry.ran || entry.cost.median.count() <= 0) continue;
+    if (!entry.ran || entry.cost.median.count() <= 0 || profile.marks.contains(key)) continue;
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     std::string base = key.first.substr(0, key.first.find(" | "));
-    samples.push_back({class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.count()});
+    Sample sample{class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.count(), product_shape_of(*spec), std::nullopt};
+    if (sample.product) sample.gpu = gpu_sizes_of(profile.roofline, spec->results[0].data_type);
+    samples.push_back(std::move(sample));
   }
   return samples;
 }
@@ -150,26 +147,109 @@ Calibration::Calibration(std::span<const Sample> samples) {
   for (const auto& [group, members] : by_class(samples)) {
     if (members.size() < kLeast) continue;
     ClassModel model{fit(members), {}};
-    model.neighbours.reserve(members.size());
+    model.neighbours.list.reserve(members.size());
     for (const Sample& sample : members)
-      model.neighbours.push_back({sample.features, std::log(sample.time / time_of(model.rates, sample.features))});
+      model.neighbours.list.push_back(
+          {logarithms(sample.features), std::log(sample.time / time_of(model.rates, sample.features)), hash_of(sample.base)});
     classes_.emplace(group, std::move(model));
+    fit_waves(group, members);
   }
-  if (samples.size() >= kLeast) all_ = fit(samples);
+  if (samples.size() < kLeast) return;
+  all_ = fit(samples);
+  deviation_of_all_ = std::sqrt(squares(*all_, samples) / static_cast<double>(samples.size()));
 }
 
-std::optional<Nanoseconds> Calibration::of_class(const std::string& group, const Features& features) const {
-  const auto found = classes_.find(group);
-  if (found == classes_.end()) return std::nullopt;
-  const ClassModel& model = found->second;
+void Calibration::fit_waves(const std::string& group, std::span<const Sample> members) {
+  for (const ProductKind kind : {ProductKind::shared, ProductKind::batched, ProductKind::convolution}) {
+    std::vector<TimedShape> shapes;
+    std::vector<std::size_t> bases;
+    std::optional<GpuSizes> gpu;
+    for (const Sample& sample : members) {
+      if (!sample.product || !sample.gpu || sample.product->kind != kind) continue;
+      gpu = sample.gpu;
+      shapes.push_back({*sample.product, sample.time / kNanosecondsOfSecond});
+      bases.push_back(hash_of(sample.base));
+    }
+    if (shapes.size() < WaveModel::kLeast) continue;
+    ProductModel product{WaveModel(shapes, *gpu), {}};
+    product.neighbours.list.reserve(shapes.size());
+    for (std::size_t k = 0; k < shapes.size(); ++k)
+      product.neighbours.list.push_back(
+          {shapes[k].shape.place, std::log(shapes[k].seconds / product.model.time_of(shapes[k].shape)), bases[k]});
+    waves_.emplace(std::pair(group, kind), std::move(product));
+  }
+}
+
+template <typename IsUsed>
+Calibration::Correction Calibration::correction(const std::array<double, 4>& at, const std::vector<Neighbour>& neighbours,
+                                                const IsUsed& is_used) {
   double weights = kDoubt;
   double errors = 0;
-  for (const Neighbour& neighbour : model.neighbours) {
-    const double weight = std::exp(-distance(features, neighbour.features) / kNear);
+  for (const Neighbour& neighbour : neighbours) {
+    if (!is_used(neighbour)) continue;
+    const double weight = std::exp(-distance(at, neighbour.at) / kNear);
     weights += weight;
     errors += weight * neighbour.error;
   }
-  return Nanoseconds{time_of(model.rates, features) * std::exp(errors / weights)};
+  return {errors / weights, kDoubt / weights};
+}
+
+double Calibration::corrected(double time, const std::array<double, 4>& at, const Neighbours& neighbours) {
+  return time * std::exp(correction(at, neighbours.list, [](const Neighbour&) { return true; }).error);
+}
+
+// Of few kernels each is held out alone, of many a fifth together; so are kernels with the same base.
+std::vector<HeldOutError> Calibration::held_out_errors(const std::vector<Neighbour>& neighbours) {
+  constexpr std::size_t kEachAlone = 200;
+  constexpr std::size_t kMost = 1'000;
+  const bool alone = neighbours.size() <= kEachAlone;
+  const auto is_held = [](const Neighbour& one) { return one.base % kFold == 0; };
+  const auto held = alone ? neighbours.size() : static_cast<std::size_t>(std::ranges::count_if(neighbours, is_held));
+  const std::size_t step = held / kMost + 1;
+  std::vector<HeldOutError> errors;
+  std::size_t number = 0;
+  for (const Neighbour& one : neighbours) {
+    if ((!alone && !is_held(one)) || number++ % step != 0) continue;
+    const Correction expected =
+        correction(one.at, neighbours, [&](const Neighbour& other) { return alone ? other.base != one.base : !is_held(other); });
+    errors.push_back({one.at, one.base, expected.alone, one.error - expected.error});
+  }
+  return errors;
+}
+
+TermError Calibration::error_at(const std::array<double, 4>& at, const Neighbours& neighbours) {
+  if (!neighbours.errors) {
+    const std::vector<HeldOutError> errors = held_out_errors(neighbours.list);
+    neighbours.errors = errors.empty() ? ErrorModel() : fit_errors(errors);
+  }
+  const Correction expected = correction(at, neighbours.list, [](const Neighbour&) { return true; });
+  return {&*neighbours.errors, neighbours.errors->deviation(expected.alone), at};
+}
+
+std::optional<TermError> Calibration::error_of_class(const std::string& group, const Features& features,
+                                                     const std::optional<ProductShape>& product) const {
+  if (product) {
+    const auto waves = waves_.find(std::pair(group, product->kind));
+    if (waves != waves_.end()) return error_at(product->place, waves->second.neighbours);
+  }
+  const auto found = classes_.find(group);
+  if (found == classes_.end()) return std::nullopt;
+  return error_at(logarithms(features), found->second.neighbours);
+}
+
+std::optional<Nanoseconds> Calibration::of_class(const std::string& group, const Features& features,
+                                                 const std::optional<ProductShape>& product) const {
+  if (product) {
+    const auto waves = waves_.find(std::pair(group, product->kind));
+    if (waves != waves_.end()) {
+      const double time = waves->second.model.time_of(*product) * kNanosecondsOfSecond;
+      return Nanoseconds{corrected(time, product->place, waves->second.neighbours)};
+    }
+  }
+  const auto found = classes_.find(group);
+  if (found == classes_.end()) return std::nullopt;
+  const ClassModel& model = found->second;
+  return Nanoseconds{corrected(time_of(model.rates, features), logarithms(features), model.neighbours)};
 }
 
 std::optional<Nanoseconds> Calibration::of_all(const Features& features) const {
@@ -190,7 +270,7 @@ std::vector<HeldOut> check(const Profile& profile) {
     std::vector<double> factors;
     for (const Sample& sample : members) {
       if (!out.contains(sample.base)) continue;
-      if (const auto time = calibration.of_class(group, sample.features))
+      if (const auto time = calibration.of_class(group, sample.features, sample.product))
         factors.push_back(std::exp(std::abs(std::log(time->count() / sample.time))));
     }
     all.insert(all.end(), factors.begin(), factors.end());

@@ -5,6 +5,8 @@
 // same for kernels of all sizes.
 // The prediction is then corrected by the errors of similar kernels. Otherwise a rewrite to shapes that the
 // profile lacks would look good where the class is slower than its model.
+// Products of matrices and convolutions of a GPU have a model of waves (wave_model.h) in the place of the
+// sum, where the roofline says what that needs.
 // Classes with few kernels have no model of their own; of_all predicts from all kernels together, by rates
 // alone.
 #pragma once
@@ -15,10 +17,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/devices/profile/error_model.h"
 #include "src/devices/profile/features.h"
 #include "src/devices/profile/profile.h"
+#include "src/devices/profile/wave_model.h"
 #include "src/kernels/device.h"
 
 namespace xflow::cost::profile {
@@ -28,9 +33,12 @@ struct Sample {
   std::string group;  // class_of the kernel
   std::string base;   // its text without post-operations; kernels with the same base are similar
   Features features;
-  double time = 0;  // in nanoseconds, greater than 0
+  double time = 0;                      // in nanoseconds, greater than 0
+  std::optional<ProductShape> product;  // of products and convolutions
+  std::optional<GpuSizes> gpu;          // that it was measured on
 };
-// The samples of a profile, in its order. Refused kernels and kernels that take no time are omitted.
+// The samples of a profile, in its order. Refused and marked kernels, and kernels that take no time are
+// omitted.
 std::vector<Sample> samples_of(const Profile& profile);
 
 using Rates = std::array<double, 4>;  // nanoseconds per unit of each feature
@@ -41,8 +49,16 @@ class Calibration {
  public:
   explicit Calibration(std::span<const Sample> samples);
 
-  // Predicts with the model of the class; nothing if the class has fewer than kLeast samples.
-  std::optional<Nanoseconds> of_class(const std::string& group, const Features& features) const;
+  // Predicts with the model of the class; nothing if the class has fewer than kLeast samples. `product` is
+  // given for products and convolutions.
+  std::optional<Nanoseconds> of_class(const std::string& group, const Features& features,
+                                      const std::optional<ProductShape>& product = std::nullopt) const;
+  // How far off the time of of_class is; nothing where that is nothing. The first call for a class takes as
+  // long as 1,000 predictions.
+  std::optional<TermError> error_of_class(const std::string& group, const Features& features,
+                                          const std::optional<ProductShape>& product = std::nullopt) const;
+  // How far off the time of of_all is, by the kernels themselves.
+  double deviation_of_all() const { return deviation_of_all_; }
   // Predicts with the rates of all kernels together; nothing if there are fewer than kLeast.
   std::optional<Nanoseconds> of_all(const Features& features) const;
 
@@ -50,15 +66,39 @@ class Calibration {
 
  private:
   struct Neighbour {
-    Features features;
-    double error = 0;  // log(measured / predicted by the rates)
+    std::array<double, 4> at{};  // logarithms of the features, or the place of a product
+    double error = 0;            // log(measured / predicted by the rates)
+    std::size_t base = 0;        // a hash of the text without post-operations
+  };
+  // Measured kernels, by whose errors those near to them are corrected.
+  struct Neighbours {
+    std::vector<Neighbour> list;
+    mutable std::optional<ErrorModel> errors;  // made when it is asked for
+  };
+  // What the neighbours say of a place.
+  struct Correction {
+    double error = 0;  // log(measured / predicted by the rates), as expected there
+    double alone = 1;  // the weight of the rates themselves, from 0 to 1
   };
   struct ClassModel {
     Rates rates{};
-    std::vector<Neighbour> neighbours;
+    Neighbours neighbours;
   };
+  struct ProductModel {
+    WaveModel model;
+    Neighbours neighbours;  // by place
+  };
+  template <typename IsUsed>
+  static Correction correction(const std::array<double, 4>& at, const std::vector<Neighbour>& neighbours, const IsUsed& is_used);
+  static double corrected(double time, const std::array<double, 4>& at, const Neighbours& neighbours);
+  static TermError error_at(const std::array<double, 4>& at, const Neighbours& neighbours);
+  static std::vector<HeldOutError> held_out_errors(const std::vector<Neighbour>& neighbours);
+  void fit_waves(const std::string& group, std::span<const Sample> members);
+
   std::map<std::string, ClassModel> classes_;
+  std::map<std::pair<std::string, ProductKind>, ProductModel> waves_;  // by class
   std::optional<Rates> all_;
+  double deviation_of_all_ = 0;
 };
 
 // The prediction errors for kernels of a class that were held out from the fit.

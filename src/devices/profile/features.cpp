@@ -39,16 +39,26 @@ double products(const ops::KernelSpec& spec) {
   return elements(x.dims);
 }
 
+// Each element of the result is read from the first operand, of which others are not read: rows of a table,
+// for example.
+bool reads_what_it_writes(const ops::KernelSpec& spec) {
+  return spec.is(ops::Op::Slice) || spec.is(ops::Op::Gather) || spec.is(ops::Op::GatherElements) || spec.is(ops::Op::GatherNd);
+}
+
 }  // namespace
 
 Features features_of(const ops::KernelSpec& spec) {
   Features features;
   features.products = products(spec);
   double results = 0;
-  for (const ops::TensorSpec& tensor : spec.operands) features.bytes += bytes(tensor);
   for (const ops::TensorSpec& tensor : spec.results) {
     features.bytes += bytes(tensor);
     results += elements(tensor.dims);
+  }
+  const double written = features.bytes;
+  for (std::size_t k = 0; k < spec.operands.size(); ++k) {
+    const double all = bytes(spec.operands[k]);
+    features.bytes += k == 0 && reads_what_it_writes(spec) ? std::min(all, written) : all;
   }
   for (const ops::PostOperation& post : spec.post)
     for (const ops::TensorSpec& tensor : post.operands) features.bytes += bytes(tensor);
@@ -88,12 +98,18 @@ std::string class_of(const ops::KernelSpec& spec) {
   return fmt::format("{} {}", kind, ir::name(spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type));
 }
 
-double distance(const Features& a, const Features& b) {
-  const auto list_a = a.list();
-  const auto list_b = b.list();
+std::array<double, 4> logarithms(const Features& features) {
+  std::array<double, 4> list = features.list();
+  for (double& feature : list) feature = std::log1p(feature);
+  return list;
+}
+
+double distance(const std::array<double, 4>& a, const std::array<double, 4>& b) {
   double sum = 0;
-  for (std::size_t k = 0; k < list_a.size(); ++k) sum += std::abs(std::log1p(list_a[k]) - std::log1p(list_b[k]));
+  for (std::size_t k = 0; k < a.size(); ++k) sum += std::abs(a[k] - b[k]);
   return sum;
 }
+
+double distance(const Features& a, const Features& b) { return distance(logarithms(a), logarithms(b)); }
 
 }  // namespace xflow::cost::profile

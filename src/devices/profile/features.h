@@ -13,7 +13,7 @@ namespace xflow::cost::profile {
 struct Features {
   double launches = 1;
   double products = 0;     // operations of convolutions, products, pooling and reductions
-  double bytes = 0;        // of operands and results
+  double bytes = 0;        // read and written
   double elementwise = 0;  // operators of pointwise chains, once per element
   std::array<double, 4> list() const { return {launches, products, bytes, elementwise}; }
 };
@@ -34,7 +34,10 @@ bool has_plausible_sizes(const ops::KernelSpec& spec);
 // class share a model.
 std::string class_of(const ops::KernelSpec& spec);
 
+// log(1 + feature) of each feature.
+std::array<double, 4> logarithms(const Features& features);
 // The distance of two kernels: the sum over the features of |log(1 + a) - log(1 + b)|.
+double distance(const std::array<double, 4>& a, const std::array<double, 4>& b);
 double distance(const Features& a, const Features& b);
 
 }  // namespace xflow::cost::profile

@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kVersion = 1;
 constexpr std::string_view kFirstLine = "xflow profile ";
+constexpr std::array kMarks{Mark::at_floor, Mark::contradicted};
 constexpr std::array<std::pair<ops::Op, std::string_view>, 2> kViews{{{ops::Op::Slice, "slice"}, {ops::Op::Split, "split"}}};
 
 // Reads a line word by word. A word ends at a space.
@@ -98,7 +99,8 @@ class Reader {
     for (const std::string_view name : {"device", "model", "library", "threads"})
       if (!seen_.contains(name)) return fail(ErrorCode::syntax, fmt::format("the profile has no line '{}'", name), file_);
     const Roofline& roofline = profile_.roofline;
-    const bool partly = !roofline.peak.empty() || roofline.launch.count() > 0 || roofline.group_channels > 0;
+    const bool partly = !roofline.peak.empty() || roofline.launch.count() > 0 || roofline.group_channels > 0 ||
+                        roofline.multiprocessors > 0 || roofline.cache > 0;
     if (partly && !roofline.given())
       return fail(ErrorCode::syntax, "the profile has lines 'roofline', but none of them says the bandwidth", file_);
     return std::move(profile_);
@@ -121,14 +123,18 @@ class Reader {
 
   Result<void> entry(Line line) {
     const std::string_view kind = line.word();
-    if (kind == "kernel") return measured(line);
+    if (kind == "kernel") return measured(line, std::nullopt);
+    for (const Mark mark : kMarks)
+      if (kind == mark_name(mark)) return measured(line, mark);
     if (kind == "refused") return refused(line);
     if (kind == "roofline") return roofline(line);
     if (kind == "views") return views(line);
-    const std::array<std::pair<std::string_view, std::string*>, 4> texts{{{"device", &profile_.device.name},
+    const std::array<std::pair<std::string_view, std::string*>, 6> texts{{{"device", &profile_.device.name},
                                                                           {"model", &profile_.device.model},
                                                                           {"library", &profile_.device.library},
-                                                                          {"clock", &profile_.device.clock}}};
+                                                                          {"clock", &profile_.device.clock},
+                                                                          {"source", &profile_.source},
+                                                                          {"licence", &profile_.licence}}};
     for (const auto& [name, text] : texts) {
       if (kind != name) continue;
       XFLOW_CHECK(once(line, name));
@@ -142,7 +148,9 @@ class Reader {
       return line.end();
     }
     return line.wrong(fmt::format(
-        "expected device, model, library, threads, clock, roofline, views, kernel, refused or # (a comment), found '{}'", kind));
+        "expected device, model, library, threads, clock, source, licence, roofline, views, kernel, at_floor, contradicted, refused or # "
+        "(a comment), found '{}'",
+        kind));
   }
 
   Result<void> once(const Line& line, std::string_view name) {
@@ -151,7 +159,7 @@ class Reader {
   }
 
   // roofline launch NANOSECONDS | roofline bandwidth BYTES | roofline peak TYPE OPERATIONS
-  // | roofline group_channels CHANNELS
+  // | roofline group_channels CHANNELS | roofline multiprocessors NUMBER | roofline cache BYTES
   Result<void> roofline(Line line) {
     const std::string_view what = line.word();
     if (what == "launch") {
@@ -169,8 +177,14 @@ class Reader {
     } else if (what == "group_channels") {
       XFLOW_CHECK(once(line, "roofline group_channels"));
       XFLOW_TRY(profile_.roofline.group_channels, line.number<int>("a number of channels, 1 or more", 1));
+    } else if (what == "multiprocessors") {
+      XFLOW_CHECK(once(line, "roofline multiprocessors"));
+      XFLOW_TRY(profile_.roofline.multiprocessors, line.number<int>("a number of multiprocessors, 1 or more", 1));
+    } else if (what == "cache") {
+      XFLOW_CHECK(once(line, "roofline cache"));
+      XFLOW_TRY(profile_.roofline.cache, line.number<double>("bytes of a cache, 1 or more", 1));
     } else {
-      return line.wrong(fmt::format("expected launch, bandwidth, peak or group_channels, found '{}'", what));
+      return line.wrong(fmt::format("expected launch, bandwidth, peak, group_channels, multiprocessors or cache, found '{}'", what));
     }
     return line.end();
   }
@@ -190,8 +204,9 @@ class Reader {
     return {};
   }
 
-  // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS INTERFERENCE ATTEMPTS TEXT
-  Result<void> measured(Line line) {
+  // kernel LAYOUT OPERANDS RESULTS MEDIAN SPREAD REPEATS INTERFERENCE ATTEMPTS TEXT, or with a mark instead
+  // of "kernel"
+  Result<void> measured(Line line, std::optional<Mark> mark) {
     DatabaseEntry entry;
     XFLOW_TRY(const Layout layout, line.layout("a layout"));
     XFLOW_TRY(entry.cost.operands, line.layout("the layout of operands"));
@@ -201,7 +216,7 @@ class Reader {
     XFLOW_TRY(entry.cost.repeats, line.number<int>("a number of repeats", 0));
     XFLOW_TRY(entry.cost.interference, line.number<double>("an interference (0.1 for a tenth)", 0));
     XFLOW_TRY(entry.attempts, line.number<int>("a number of attempts", 1));
-    return add(line, line.rest(), layout, std::move(entry));
+    return add(line, line.rest(), layout, std::move(entry), mark);
   }
 
   // refused LAYOUT TEXT <tab> REASON
@@ -212,16 +227,17 @@ class Reader {
       return line.wrong("expected the kernel, a tab, and the reason why it was refused");
     DatabaseEntry entry;
     entry.ran = xflow::refused(one_line(std::string(line.rest().substr(tab + 1))));
-    return add(line, line.rest().substr(0, tab), layout, std::move(entry));
+    return add(line, line.rest().substr(0, tab), layout, std::move(entry), std::nullopt);
   }
 
-  Result<void> add(const Line& line, std::string_view text, Layout layout, DatabaseEntry entry) {
+  Result<void> add(const Line& line, std::string_view text, Layout layout, DatabaseEntry entry, std::optional<Mark> mark) {
     const auto spec = ops::parse_kernel(text);
     if (!spec) return line.wrong(spec.error().message);
     if (!has_plausible_sizes(*spec)) return line.wrong(fmt::format("kernel '{}': expected sizes of tensors that a machine may hold", text));
     // The key is normalised text, whatever number format the tool that wrote the file used.
-    if (!profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry)).second)
-      return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
+    const auto [added, is_new] = profile_.kernels.emplace(Profile::Key{ops::to_string(*spec), layout}, std::move(entry));
+    if (!is_new) return line.wrong(fmt::format("a second line for this kernel in layout {}", name(layout)));
+    if (mark) profile_.marks.emplace(added->first, *mark);
     return {};
   }
 
@@ -240,7 +256,22 @@ bool replaces(const DatabaseEntry& fresh, const DatabaseEntry& old) {
   return is_provisional(old.cost) && fresh.cost.interference < old.cost.interference;
 }
 
+// Names what both profiles name.
+void join(std::string& into, const std::string& other) {
+  if (other.empty() || into == other) return;
+  into += into.empty() ? other : "; " + other;
+}
+
 }  // namespace
+
+bool Profile::has_mark(const Key& key, Mark mark) const {
+  const auto found = marks.find(key);
+  return found != marks.end() && found->second == mark;
+}
+
+std::size_t Profile::count(Mark mark) const {
+  return static_cast<std::size_t>(std::ranges::count(marks, mark, &std::pair<const Key, Mark>::second));
+}
 
 std::string operators_of(const ViewSupport& views) {
   std::string text;
@@ -264,10 +295,14 @@ std::string to_text(const Profile& profile) {
   std::string text = fmt::format("{}{}\ndevice {}\nmodel {}\nlibrary {}\nthreads {}\n", kFirstLine, kVersion, one_line(device.name),
                                  one_line(device.model), one_line(device.library), device.threads);
   if (!device.clock.empty()) text += fmt::format("clock {}\n", one_line(device.clock));
+  if (!profile.source.empty()) text += fmt::format("source {}\n", one_line(profile.source));
+  if (!profile.licence.empty()) text += fmt::format("licence {}\n", one_line(profile.licence));
   if (profile.roofline.given()) {
     text += fmt::format("roofline launch {}\nroofline bandwidth {}\n", profile.roofline.launch.count(), profile.roofline.bandwidth);
     for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format("roofline peak {} {}\n", ir::name(type), peak);
     if (profile.roofline.group_channels > 0) text += fmt::format("roofline group_channels {}\n", profile.roofline.group_channels);
+    if (profile.roofline.multiprocessors > 0) text += fmt::format("roofline multiprocessors {}\n", profile.roofline.multiprocessors);
+    if (profile.roofline.cache > 0) text += fmt::format("roofline cache {}\n", profile.roofline.cache);
   }
   if (!profile.views.operators.empty()) text += fmt::format("{}\n", views_text(profile.views));
   for (const auto& [key, entry] : profile.kernels) {
@@ -276,8 +311,10 @@ std::string to_text(const Profile& profile) {
       continue;
     }
     const KernelCost& cost = entry.cost;
-    text += fmt::format("kernel {} {} {} {} {} {} {} {} {}\n", name(key.second), name(cost.operands), name(cost.results),
-                        cost.median.count(), cost.spread.count(), cost.repeats, cost.interference, entry.attempts, key.first);
+    const auto mark = profile.marks.find(key);
+    text += fmt::format("{} {} {} {} {} {} {} {} {} {}\n", mark == profile.marks.end() ? "kernel" : mark_name(mark->second),
+                        name(key.second), name(cost.operands), name(cost.results), cost.median.count(), cost.spread.count(), cost.repeats,
+                        cost.interference, entry.attempts, key.first);
   }
   return text;
 }
@@ -297,11 +334,15 @@ Result<std::size_t> merge(Profile& into, const Profile& other) {
   if (both_have_views && !(into.views == other.views)) return differ("", views_text(into.views), views_text(other.views));
   if (other.roofline.given()) into.roofline = other.roofline;
   if (!other.views.operators.empty()) into.views = other.views;
+  join(into.source, other.source);
+  join(into.licence, other.licence);
   std::size_t taken = 0;
   for (const auto& [key, entry] : other.kernels) {
     const auto [known, is_new] = into.kernels.try_emplace(key, entry);
     if (!is_new && !replaces(entry, known->second)) continue;
     known->second = entry;
+    into.marks.erase(key);
+    if (const auto mark = other.marks.find(key); mark != other.marks.end()) into.marks.insert(*mark);
     ++taken;
   }
   return taken;
@@ -320,17 +361,20 @@ Profile profile_of(const Database& database, const DeviceInfo& device) {
 }
 
 void add_to(Database& database, const Profile& profile) {
-  for (const auto& [key, entry] : profile.kernels) database.insert(DatabaseKey{key.first, key.second}, entry);
+  for (const auto& [key, entry] : profile.kernels)
+    if (!profile.has_mark(key, Mark::contradicted)) database.insert(DatabaseKey{key.first, key.second}, entry);
   database.flush();
 }
 
 std::size_t prune(Profile& profile, const PruneOptions& options) {
-  return std::erase_if(profile.kernels, [&](const auto& kernel) {
+  const std::size_t dropped = std::erase_if(profile.kernels, [&](const auto& kernel) {
     const DatabaseEntry& entry = kernel.second;
     if (options.with_interference && is_provisional(entry.cost)) return true;
     if (options.refused && !entry.ran) return true;
     return kernel.first.first.find(options.only) == std::string::npos;
   });
+  std::erase_if(profile.marks, [&](const auto& mark) { return !profile.kernels.contains(mark.first); });
+  return dropped;
 }
 
 }  // namespace xflow::cost::profile

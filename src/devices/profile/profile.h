@@ -5,6 +5,7 @@
 #include <xflow/error.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,9 +26,20 @@ struct Roofline {
   // matter. Groups of i input and o output channels reach min(1, i / group_channels) ·
   // min(1, o / group_channels) of it.
   int group_channels = 0;
+  // Of a GPU, for the model of its products and convolutions (wave_model.h); 0 if unknown.
+  int multiprocessors = 0;
+  double cache = 0;  // bytes of the L2 cache
   bool given() const { return bandwidth > 0; }
   friend bool operator==(const Roofline&, const Roofline&) = default;
 };
+
+// Why models of other kernels leave a measured kernel out.
+enum class Mark : std::uint8_t {
+  at_floor,      // its time is the overhead of a launch rather than that of its work
+  contradicted,  // its measurements contradict each other
+};
+// The word with which the line of a marked kernel begins, instead of "kernel".
+constexpr std::string_view mark_name(Mark mark) { return mark == Mark::at_floor ? "at_floor" : "contradicted"; }
 
 // "slice split"
 std::string operators_of(const ViewSupport& views);
@@ -36,9 +48,15 @@ struct Profile {
   using Key = std::pair<std::string, Layout>;  // the kernel's text and the requested layout
 
   DeviceInfo device;
+  std::string source;   // who measured it, for profiles made from published tables; may be empty
+  std::string licence;  // of the source; may be empty
   Roofline roofline;
   ViewSupport views;
   std::map<Key, DatabaseEntry> kernels;
+  std::map<Key, Mark> marks;  // of kernels
+
+  bool has_mark(const Key& key, Mark mark) const;
+  std::size_t count(Mark mark) const;
 };
 
 // Parses a profile. Errors: syntax, with `where` as file:line and what was expected, also for an unknown
@@ -51,14 +69,15 @@ Result<Profile> read_profile(const std::string& path);
 std::string to_text(const Profile& profile);
 
 // Adds the kernels of `other` to `into`. If both have a kernel, a provisional measurement in `into` is
-// replaced by one with less interference; otherwise the measurement in `into` stays. A roofline and views
-// that only one profile has are taken. Returns the number of new or replaced kernels. Errors:
+// replaced by one with less interference; otherwise the measurement in `into` stays. Each has its mark. A
+// roofline and views that only one profile has are taken, and the sources and licences of the two are named.
+// Returns the number of new or replaced kernels. Errors:
 // invalid_argument for profiles of different devices, rooflines or views.
 Result<std::size_t> merge(Profile& into, const Profile& other);
 
 // The profile of a device with its kernels from a database, without views.
 Profile profile_of(const Database& database, const DeviceInfo& device);
-// Adds the kernels of a profile to a database of its device.
+// Adds the kernels of a profile to a database of its device, except contradicted ones.
 void add_to(Database& database, const Profile& profile);
 
 struct PruneOptions {

@@ -15,6 +15,8 @@ std::string head(const Profile& profile) {
   const DeviceInfo& device = profile.device;
   std::string text = fmt::format("profile     {}: {}, {} thread{}, {}{}\n", device.name, device.model, device.threads,
                                  device.threads == 1 ? "" : "s", device.library, device.clock.empty() ? "" : ", " + device.clock);
+  if (!profile.source.empty()) text += fmt::format("source      {}\n", profile.source);
+  if (!profile.licence.empty()) text += fmt::format("licence     {}\n", profile.licence);
   if (!profile.views.operators.empty()) {
     text += fmt::format("views       {}", operators_of(profile.views));
     if (profile.views.alignment > 1) text += fmt::format(", parts at multiples of {} bytes", profile.views.alignment);
@@ -24,10 +26,12 @@ std::string head(const Profile& profile) {
   text += fmt::format("roofline    {} to launch, {:.4g} GB/s", to_string(profile.roofline.launch), profile.roofline.bandwidth / 1e9);
   for (const auto& [type, peak] : profile.roofline.peak) text += fmt::format(", {} {:.4g} Gop/s", ir::name(type), peak / 1e9);
   if (profile.roofline.group_channels > 0) text += fmt::format(", peak from {} channels in a group", profile.roofline.group_channels);
+  if (profile.roofline.multiprocessors > 0) text += fmt::format(", {} multiprocessors", profile.roofline.multiprocessors);
+  if (profile.roofline.cache > 0) text += fmt::format(", {:.4g} MB of cache", profile.roofline.cache / 1e6);
   return text + "\n";
 }
 
-struct Times {
+struct TimeRange {
   std::size_t kernels = 0;
   Nanoseconds least{}, most{};
 };
@@ -37,7 +41,7 @@ struct Times {
 std::string describe(const Profile& profile) {
   std::size_t refused = 0;
   std::size_t with_interference = 0;
-  std::map<std::string, Times> classes;
+  std::map<std::string, TimeRange> classes;
   for (const auto& [key, entry] : profile.kernels) {
     if (!entry.ran) {
       ++refused;
@@ -46,11 +50,15 @@ std::string describe(const Profile& profile) {
     if (is_provisional(entry.cost)) ++with_interference;
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
-    Times& times = classes[class_of(*spec)];
+    TimeRange& times = classes[class_of(*spec)];
     const Nanoseconds time = entry.cost.median;
     times = {times.kernels + 1, times.kernels == 0 ? time : std::min(times.least, time), std::max(times.most, time)};
   }
   std::string text = head(profile) + fmt::format("kernels     {} with times, {} refused\n", profile.kernels.size() - refused, refused);
+  if (const std::size_t floor = profile.count(Mark::at_floor); floor > 0)
+    text += fmt::format("            {} at the launch floor, which models leave out\n", floor);
+  if (const std::size_t contradicted = profile.count(Mark::contradicted); contradicted > 0)
+    text += fmt::format("            {} whose measurements contradict each other, which are modelled\n", contradicted);
   if (with_interference > 0) text += fmt::format("            {} timed under interference\n", with_interference);
   if (classes.empty()) return text;
   text += fmt::format("\n{:<36}{:>8}{:>10}{:>10}\n", "class", "kernels", "least", "most");

@@ -7,20 +7,11 @@
 
 #include "src/onnx/document/document_builder.h"
 #include "src/onnx/document/document_tensor.h"
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 
 namespace xflow::onnx_io {
 namespace {
-
-// Field numbers.
-constexpr std::uint32_t kIrVersion = 1;     // ModelProto
-constexpr std::uint32_t kGraph = 7;         // ModelProto
-constexpr std::uint32_t kOpsets = 8;        // ModelProto
-constexpr std::uint32_t kNodes = 1;         // GraphProto
-constexpr std::uint32_t kInitializers = 5;  // GraphProto
-constexpr std::uint32_t kInputs = 11;       // GraphProto
-constexpr std::uint32_t kOutputs = 12;      // GraphProto
-constexpr std::uint32_t kValueInfos = 13;   // GraphProto
 
 constexpr std::int64_t kFirstWithOwnInitializers = 4;  // IR version; earlier, an initializer must be an input
 
@@ -60,9 +51,10 @@ Result<std::string> graph_of_body(const Document& document, GraphId body, const 
     if (known.constant && document.model().ir_version >= kFirstWithOwnInitializers) {
       XFLOW_TRY(const auto bytes, known.constant->source->bytes());
       const std::string_view raw(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-      graph += WireWriter().bytes(kInitializers, tensor_message(name, known.constant->data_type, known.constant->dims, raw)).view();
+      graph +=
+          WireWriter().bytes(graph_fields::kInitializer, tensor_message(name, known.constant->data_type, known.constant->dims, raw)).view();
     } else {
-      graph += WireWriter().bytes(kInputs, input_message(name, known)).view();
+      graph += WireWriter().bytes(graph_fields::kInput, input_message(name, known)).view();
     }
   }
   return graph;
@@ -71,10 +63,11 @@ Result<std::string> graph_of_body(const Document& document, GraphId body, const 
 // Returns the FunctionProto `function` as a GraphProto.
 std::string graph_of_function(const Document& document, const Graph& function, const KnownValues& inputs) {
   WireWriter graph;
-  for (const Node& node : document.nodes(function.id)) graph.bytes(kNodes, node.payload);
-  for (const std::string_view name : function.function_inputs) graph.bytes(kInputs, input_message(name, known_of(inputs, name)));
-  for (const std::string_view name : function.function_outputs) graph.bytes(kOutputs, input_message(name, {}));
-  for (const ValueInfo& value : function.value_infos) graph.bytes(kValueInfos, value.payload);
+  for (const Node& node : document.nodes(function.id)) graph.bytes(graph_fields::kNode, node.payload);
+  for (const std::string_view name : function.function_inputs)
+    graph.bytes(graph_fields::kInput, input_message(name, known_of(inputs, name)));
+  for (const std::string_view name : function.function_outputs) graph.bytes(graph_fields::kOutput, input_message(name, {}));
+  for (const ValueInfo& value : function.value_infos) graph.bytes(graph_fields::kValueInfo, value.payload);
   return graph.take();
 }
 
@@ -112,12 +105,12 @@ Result<Document> body_document(const Document& document, GraphId body, const Kno
     XFLOW_TRY(graph, graph_of_body(document, body, captured));
   }
   WireWriter model;
-  model.varint(kIrVersion, document.model().ir_version);
+  model.varint(model_fields::kIrVersion, document.model().ir_version);
   const Function* around = function_around(document, body);
   for (const OperatorSet& opset : around == nullptr ? document.model().opsets : around->opsets)
-    model.bytes(kOpsets, WireWriter().bytes(1, opset.domain).varint(2, opset.version).view());
+    model.bytes(model_fields::kOpset, WireWriter().bytes(1, opset.domain).varint(2, opset.version).view());
   for (const Function& function : document.model().functions) model.raw(function.field);
-  model.bytes(kGraph, graph);
+  model.bytes(model_fields::kGraph, graph);
   return Document::parse(model.take(), document.origin());
 }
 

@@ -7,14 +7,13 @@
 #include <utility>
 
 #include "src/onnx/document/document_writer.h"
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 #include "src/support/printable.h"
 
 namespace xflow::onnx_io {
 namespace {
 
-constexpr std::uint32_t kModelDevices = 26;       // ModelProto
-constexpr std::uint32_t kNodeDevices = 10;        // NodeProto
 constexpr std::int64_t kFirstWithOverridden = 4;  // IR version
 
 // The values of proto fields of type int32 are the low 32 bits of the number.
@@ -194,13 +193,13 @@ Result<DeviceAnnotations> read_device_annotations(const Document& document) {
   };
   WireReader model(document.bytes());
   for (WireField field; model.next(field);)
-    if (field.is_bytes(kModelDevices)) result.configurations.push_back(reader.configuration(field.payload));
+    if (field.is_bytes(model_fields::kDevices)) result.configurations.push_back(reader.configuration(field.payload));
   if (reader.fault()) return damaged("");
   for (const Node& node : document.nodes()) {
     AnnotatedNode annotated{node.id, {}};
     WireReader fields(node.payload);
     for (WireField field; fields.next(field);)
-      if (field.is_bytes(kNodeDevices)) annotated.annotations.push_back(reader.annotation(field.payload));
+      if (field.is_bytes(node_fields::kDevices)) annotated.annotations.push_back(reader.annotation(field.payload));
     if (reader.fault()) return damaged(describe(document, node.id) + ": ");
     if (!annotated.annotations.empty()) result.nodes.push_back(std::move(annotated));
   }
@@ -221,13 +220,13 @@ Result<std::string> with_device_annotations(const Document& document, const Devi
   std::set<std::string_view> names;
   for (const DeviceConfiguration& configuration : annotations.configurations) {
     names.insert(configuration.name);
-    edits.model += WireWriter().bytes(kModelDevices, message_of(configuration)).view();
+    edits.model += WireWriter().bytes(model_fields::kDevices, message_of(configuration)).view();
   }
-  drop_named(document.bytes(), kModelDevices, names, edits);
-  for (const Node& node : document.nodes()) drop_named(node.payload, kNodeDevices, names, edits);
+  drop_named(document.bytes(), model_fields::kDevices, names, edits);
+  for (const Node& node : document.nodes()) drop_named(node.payload, node_fields::kDevices, names, edits);
   for (const AnnotatedNode& node : annotations.nodes)
     for (const NodeAnnotation& annotation : node.annotations)
-      edits.nodes[node.node] += WireWriter().bytes(kNodeDevices, message_of(annotation)).view();
+      edits.nodes[node.node] += WireWriter().bytes(node_fields::kDevices, message_of(annotation)).view();
   return write_bytes(document, {}, edits);
 }
 

@@ -151,6 +151,11 @@ std::string positioned(std::span<const Graph> graphs, std::span<const Node> node
 
 }  // namespace
 
+const ValueInfo* find_info(std::span<const ValueInfo> list, std::string_view name) {
+  const auto found = std::ranges::find(list, name, &ValueInfo::name);
+  return found == list.end() ? nullptr : &*found;
+}
+
 std::string describe(const Document::State& state, NodeId id) {
   const Node& node = state.nodes[index(id)];
   const std::string text = named(node);

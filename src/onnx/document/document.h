@@ -107,6 +107,8 @@ struct ValueInfo {
   std::string_view payload;
   std::string_view field;
 };
+// The declaration of the value `name`; null if there is none.
+const ValueInfo* find_info(std::span<const ValueInfo> list, std::string_view name);
 
 struct Initializer {
   TensorView tensor;

@@ -14,7 +14,7 @@ namespace xflow::onnx_io {
 namespace {
 
 // The lists of a graph that can be edited.
-enum ListKind : std::size_t { kNodes, kInitializers, kSparseInitializers, kValueInfos, kListKinds };
+enum ListKind : std::size_t { kNodeList, kInitializerList, kSparseInitializerList, kValueInfoList, kListKinds };
 
 constexpr std::array<const char*, kListKinds> kListNames = {"nodes", "initializers", "sparse initializers", "value infos"};
 
@@ -24,11 +24,11 @@ constexpr std::array<std::uint32_t, kListKinds> kFunctionFields = {7, 0, 0, 12};
 
 const std::optional<std::vector<Entry>>& list_of(const GraphEdit& edit, std::size_t kind) {
   switch (kind) {
-    case kNodes:
+    case kNodeList:
       return edit.nodes;
-    case kInitializers:
+    case kInitializerList:
       return edit.initializers;
-    case kSparseInitializers:
+    case kSparseInitializerList:
       return edit.sparse_initializers;
     default:
       return edit.value_infos;
@@ -200,11 +200,11 @@ Message WritePlan::attribute(const Attribute& attribute) {
 
 std::size_t WritePlan::list_size(const Graph& graph, std::size_t kind) const {
   switch (kind) {
-    case kNodes:
+    case kNodeList:
       return graph.node_count;
-    case kInitializers:
+    case kInitializerList:
       return graph.initializers.size();
-    case kSparseInitializers:
+    case kSparseInitializerList:
       return graph.sparse_initializers.size();
     default:
       return graph.value_infos.size();
@@ -257,11 +257,11 @@ ListCursor WritePlan::cursor(const Graph& graph, std::size_t kind) const {
 // Writes a kept element of the original.
 void WritePlan::element(Message& out, const Graph& graph, std::size_t kind, std::uint32_t i) {
   switch (kind) {
-    case kNodes:
+    case kNodeList:
       return node(out, document_.nodes(graph.id)[i]);
-    case kInitializers:
+    case kInitializerList:
       return append(out, graph.initializers[i].field);
-    case kSparseInitializers:
+    case kSparseInitializerList:
       return append(out, graph.sparse_initializers[i].field);
     default:
       return append(out, graph.value_infos[i].field);

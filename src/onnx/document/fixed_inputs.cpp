@@ -8,16 +8,15 @@
 #include <string_view>
 #include <vector>
 
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 #include "src/support/printable.h"
 
 namespace xflow::onnx_io {
 namespace {
 
-// Fields of ModelProto, GraphProto, ValueInfoProto, TypeProto, TypeProto.Tensor, TensorShapeProto and its
+// Fields of ValueInfoProto, TypeProto, TypeProto.Tensor, TensorShapeProto and its
 // Dimension.
-constexpr std::uint32_t kGraph = 7;
-constexpr std::uint32_t kInput = 11;
 constexpr std::uint32_t kInfoName = 1;
 constexpr std::uint32_t kType = 2;
 constexpr std::uint32_t kTensorType = 1;
@@ -48,7 +47,7 @@ Result<std::string> edited(std::string_view message, std::uint32_t number, const
   return out.take();
 }
 
-// The declared size of a Dimension; nothing if it is open.
+// The declared size of a Dimension; nothing if it is open, which some exporters write as a negative number.
 std::optional<std::int64_t> size_of(std::string_view dimension) {
   std::optional<std::int64_t> size;
   WireReader reader(dimension);
@@ -56,7 +55,7 @@ std::optional<std::int64_t> size_of(std::string_view dimension) {
     if (field.is_varint(kDimValue)) size = static_cast<std::int64_t>(field.value);
     if (field.is_bytes(kDimParam)) size.reset();
   }
-  return size;
+  return size && *size >= 0 ? size : std::nullopt;
 }
 
 Result<std::string> fixed_shape(std::string_view message, const InputShape& shape) {
@@ -139,8 +138,8 @@ Result<std::string> with_fixed_inputs(const Document& document, std::span<const 
     for (const std::int64_t size : shape.dims)
       if (size < 0) return refuse(shape, "a size is negative");
   }
-  return edited(document.bytes(), kGraph, [&](std::string_view graph) {
-    return edited(graph, kInput, [&](std::string_view input) { return fixed_input(input, shapes); });
+  return edited(document.bytes(), model_fields::kGraph, [&](std::string_view graph) {
+    return edited(graph, graph_fields::kInput, [&](std::string_view input) { return fixed_input(input, shapes); });
   });
 }
 

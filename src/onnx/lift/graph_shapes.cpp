@@ -63,15 +63,15 @@ GraphShapes::GraphShapes(const Document& document, const std::set<GraphId>& grap
     depth[id] = graph.owner ? depth[document.node(*graph.owner).graph] + 1 : 0;
     if (depth[id] > kDeepest) continue;
     const KnownValues& outer = graph.owner ? known[document.node(*graph.owner).graph] : known[id];
-    std::optional<Document> alone;
+    auto lifted = std::make_unique<LiftedGraph>();
     if (graph.kind != GraphKind::main) {
       auto body = body_document(document, id, outer);
       if (!body) continue;
-      alone = *std::move(body);
+      lifted->alone = *std::move(body);
     }
-    const Document& lifted_document = alone ? *alone : document;
-    ir::Arena arena;
-    const auto model = lift(lifted_document, arena, {.infer = true});
+    const Document& lifted_document = lifted->alone ? *lifted->alone : document;
+    ir::Arena& arena = lifted->arena;
+    auto model = lift(lifted_document, arena, {.infer = true});
     if (!model) continue;
     const DeclaredNames names(lifted_document.main(), arena.symbols());
     Sizes& sizes = sizes_[id];
@@ -82,6 +82,8 @@ GraphShapes::GraphShapes(const Document& document, const std::set<GraphId>& grap
       for (std::size_t axis = 0; axis < type.rank(); ++axis) dims.push_back(names.size(type.shape[axis], name, axis));
     }
     known[id] = known_values(*model, arena);
+    lifted->model = *std::move(model);
+    lifted_[id] = std::move(lifted);
   }
 }
 
@@ -92,6 +94,11 @@ const std::vector<KnownSize>* GraphShapes::find(GraphId graph, std::string_view 
   if (sizes == sizes_.end()) return nullptr;
   const auto found = sizes->second.find(name);
   return found == sizes->second.end() ? nullptr : &found->second;
+}
+
+LiftedGraph* GraphShapes::lifted(GraphId graph) {
+  const auto found = lifted_.find(graph);
+  return found == lifted_.end() ? nullptr : found->second.get();
 }
 
 }  // namespace xflow::onnx_io

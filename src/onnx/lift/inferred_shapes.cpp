@@ -186,6 +186,21 @@ bool read_node(const Node& node, std::span<const ir::ValueId> operands, const ir
 
 }  // namespace
 
+bool is_default(const Document& document, const Node& node, const Attribute& attribute) {
+  const proto::OpSchema* schema = schema_of(document, node);
+  if (schema == nullptr) return false;
+  const auto known = schema->attributes().find(std::string(attribute.name));
+  proto::AttributeProto given;
+  if (known == schema->attributes().end() || !known->second.default_value.has_type()) return false;
+  if (!given.ParseFromArray(attribute.payload.data(), static_cast<int>(attribute.payload.size()))) return false;
+  proto::AttributeProto usual = known->second.default_value;
+  for (proto::AttributeProto* message : {&given, &usual}) {
+    message->set_name(std::string(attribute.name));
+    message->clear_doc_string();
+  }
+  return given.SerializeAsString() == usual.SerializeAsString();
+}
+
 bool NodeInference::has_schema(const Node& node) const { return schema_of(document_, node) != nullptr; }
 
 std::vector<std::optional<InferredType>> NodeInference::infer(const Node& node, std::span<const ir::ValueId> operands,

@@ -19,6 +19,10 @@ struct InferredType {
   std::vector<std::optional<ir::Poly>> dims;
 };
 
+// Returns true if an attribute of a node has the value that ONNX gives it by default: the node means the
+// same without it.
+bool is_default(const Document& document, const Node& node, const Attribute& attribute);
+
 // Runs ONNX's shape inference on one node at a time, so that it starts from what xflow knows of the
 // operands.
 class NodeInference {

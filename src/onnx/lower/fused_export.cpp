@@ -78,7 +78,7 @@ std::optional<FusedExport> function(ir::Arena& arena, ValueId value, int opset, 
 }
 
 // (x - mean) / sqrt(mean of (x - mean)^2 + epsilon), means over `axes`, in the form that lifting produces.
-struct Normalized {
+struct NormalizedValue {
   ValueId x;
   std::vector<std::int64_t> axes;
   float epsilon = 0;
@@ -89,7 +89,7 @@ class NormalizedMatch {
  public:
   NormalizedMatch(const ir::Arena& arena, const MayAbsorb& may_absorb) : arena_(arena), may_absorb_(may_absorb) {}
 
-  std::optional<Normalized> find(ValueId value) {
+  std::optional<NormalizedValue> find(ValueId value) {
     if (!is_operation(arena_, value, ops::Op::Div)) return std::nullopt;
     const std::vector<ValueId>& quotient = arena_.node(value).operands;
     const ValueId centered = quotient[0];
@@ -131,7 +131,7 @@ class NormalizedMatch {
 
   const ir::Arena& arena_;
   const MayAbsorb& may_absorb_;
-  Normalized found_;
+  NormalizedValue found_;
 };
 
 // Returns a constant as one of exactly this shape, without leading dimensions of 1.
@@ -187,7 +187,7 @@ bool add_parameter(Parameters& parameters, std::optional<ValueId> value, const F
   return true;
 }
 
-FusedExport normalization_node(std::string_view type, Normalized parts, Parameters parameters) {
+FusedExport normalization_node(std::string_view type, NormalizedValue parts, Parameters parameters) {
   FusedExport result{type, {}, {parts.x}, std::move(parts.absorbed)};
   result.operands.insert(result.operands.end(), parameters.operands.begin(), parameters.operands.end());
   result.exported.inputs.emplace_back(ops::Exported::OperandInput{0});

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "src/onnx/document/fields.h"
 #include "src/onnx/document/wire.h"
 
 namespace xflow::onnx_io {
@@ -23,18 +24,16 @@ std::string FreshNames::next(std::string_view hint) {
 }
 
 std::string renamed_node(const Node& node, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
-  constexpr std::uint32_t kInput = 1;   // NodeProto.input
-  constexpr std::uint32_t kOutput = 2;  // NodeProto.output
   WireWriter writer;
   WireReader reader(node.payload);
   WireField field;
   std::size_t input = 0;
   std::size_t output = 0;
   while (reader.next(field)) {
-    if (field.is_bytes(kInput) && input < inputs.size()) {
-      writer.bytes(kInput, inputs[input++]);
-    } else if (field.is_bytes(kOutput) && output < outputs.size()) {
-      writer.bytes(kOutput, outputs[output++]);
+    if (field.is_bytes(node_fields::kInput) && input < inputs.size()) {
+      writer.bytes(node_fields::kInput, inputs[input++]);
+    } else if (field.is_bytes(node_fields::kOutput) && output < outputs.size()) {
+      writer.bytes(node_fields::kOutput, outputs[output++]);
     } else {
       writer.raw(field.whole);
     }

@@ -11,25 +11,25 @@ namespace {
 constexpr int kMostNested = 1000;  // nesting of bodies of a new node
 
 // Kinds of messages that contain tensors.
-enum class Kind : std::uint8_t { none, node, attribute, tensor, sparse, graph };
+enum class MessageKind : std::uint8_t { none, node, attribute, tensor, sparse, graph };
 
 // Returns the kind of the message in a field of another message.
-Kind child(Kind parent, std::uint32_t number) {
+MessageKind child(MessageKind parent, std::uint32_t number) {
   switch (parent) {
-    case Kind::node:
-      return number == 5 ? Kind::attribute : Kind::none;
-    case Kind::attribute:
-      if (number == 5 || number == 10) return Kind::tensor;
-      if (number == 22 || number == 23) return Kind::sparse;
-      return number == 6 || number == 11 ? Kind::graph : Kind::none;
-    case Kind::sparse:
-      return number == 1 || number == 2 ? Kind::tensor : Kind::none;
-    case Kind::graph:
-      if (number == 1) return Kind::node;
-      if (number == 5) return Kind::tensor;
-      return number == 15 ? Kind::sparse : Kind::none;
+    case MessageKind::node:
+      return number == 5 ? MessageKind::attribute : MessageKind::none;
+    case MessageKind::attribute:
+      if (number == 5 || number == 10) return MessageKind::tensor;
+      if (number == 22 || number == 23) return MessageKind::sparse;
+      return number == 6 || number == 11 ? MessageKind::graph : MessageKind::none;
+    case MessageKind::sparse:
+      return number == 1 || number == 2 ? MessageKind::tensor : MessageKind::none;
+    case MessageKind::graph:
+      if (number == 1) return MessageKind::node;
+      if (number == 5) return MessageKind::tensor;
+      return number == 15 ? MessageKind::sparse : MessageKind::none;
     default:
-      return Kind::none;
+      return MessageKind::none;
   }
 }
 
@@ -67,7 +67,7 @@ class Rewriter {
   bool is_written(const Graph& graph) const;
   Result<void> graph(const Graph& graph, GraphEdit& result, bool& changed);
   Rewritten node(const Node& node, bool function);
-  Rewritten message(Kind kind, std::string_view payload, Around around);
+  Rewritten message(MessageKind kind, std::string_view payload, Around around);
 
   const Document& document_;
   std::span<const GraphEdit> edits_;
@@ -92,23 +92,24 @@ bool Rewriter::is_written(const Graph& graph) const {
   return std::any_of(edit->nodes->begin(), edit->nodes->end(), [&](const Entry& entry) { return entry.kept == position; });
 }
 
-Rewriter::Rewritten Rewriter::message(Kind kind, std::string_view payload, Around around) {
-  if (kind == Kind::tensor) return rewrite_(payload, {}, around.place);
-  if (kind == Kind::graph && ++around.depth > kMostNested)
+Rewriter::Rewritten Rewriter::message(MessageKind kind, std::string_view payload, Around around) {
+  if (kind == MessageKind::tensor) return rewrite_(payload, {}, around.place);
+  if (kind == MessageKind::graph && ++around.depth > kMostNested)
     return fail(ErrorCode::limit, "bodies are nested more than " + std::to_string(kMostNested) + " deep");
-  if (kind == Kind::node) around.constant = is_constant(payload);
+  if (kind == MessageKind::node) around.constant = is_constant(payload);
   // The message up to the current field, once a field has changed.
   std::optional<std::string> changed;
   WireReader reader(payload);
   for (WireField field; reader.next(field);) {
-    Kind inner = field.type == WireType::length_delimited ? child(kind, field.number) : Kind::none;
-    if (inner == Kind::graph && !around.with_bodies) inner = Kind::none;
+    MessageKind inner = field.type == WireType::length_delimited ? child(kind, field.number) : MessageKind::none;
+    if (inner == MessageKind::graph && !around.with_bodies) inner = MessageKind::none;
     std::optional<std::string> rewritten;
-    if (inner != Kind::none) {
+    if (inner != MessageKind::none) {
       Around inside = around;
       inside.place = TensorPlace::other;
-      if (kind == Kind::graph && inner == Kind::tensor) inside.place = TensorPlace::initializer;
-      if (kind == Kind::attribute && inner == Kind::tensor && around.constant && !around.function) inside.place = TensorPlace::constant;
+      if (kind == MessageKind::graph && inner == MessageKind::tensor) inside.place = TensorPlace::initializer;
+      if (kind == MessageKind::attribute && inner == MessageKind::tensor && around.constant && !around.function)
+        inside.place = TensorPlace::constant;
       XFLOW_TRY(rewritten, message(inner, field.payload, inside));
     }
     if (rewritten && !changed) changed = std::string(payload.substr(0, static_cast<std::size_t>(field.whole.data() - payload.data())));
@@ -126,7 +127,7 @@ Rewriter::Rewritten Rewriter::node(const Node& node, bool function) {
   Around around;
   around.with_bodies = !node.has_bodies();  // bodies of a kept node are separate graphs
   around.function = function;
-  XFLOW_TRY(std::optional<std::string> rewritten, message(Kind::node, node.payload, around));
+  XFLOW_TRY(std::optional<std::string> rewritten, message(MessageKind::node, node.payload, around));
   if (rewritten && node.has_bodies())
     return fail(ErrorCode::unsupported, describe(document_, node.id) + " has bodies, and a tensor attribute that would have to be moved");
   return rewritten;
@@ -158,7 +159,7 @@ Result<void> Rewriter::graph(const Graph& graph, GraphEdit& result, bool& change
   inside.function = function;
   XFLOW_CHECK(list(
       edit == nullptr ? nullptr : &edit->nodes, nodes.size(), result.nodes, [&](std::uint32_t i) { return node(nodes[i], function); },
-      [&](const Entry& entry) { return message(Kind::node, entry.message, inside); }));
+      [&](const Entry& entry) { return message(MessageKind::node, entry.message, inside); }));
   XFLOW_CHECK(list(
       edit == nullptr ? nullptr : &edit->initializers, graph.initializers.size(), result.initializers,
       [&](std::uint32_t i) { return rewrite_(graph.initializers[i].tensor.payload, {}, TensorPlace::initializer); },
@@ -167,10 +168,10 @@ Result<void> Rewriter::graph(const Graph& graph, GraphEdit& result, bool& change
     WireReader reader(graph.sparse_initializers[i].field);
     WireField field;
     reader.next(field);
-    return message(Kind::sparse, field.payload, {});
+    return message(MessageKind::sparse, field.payload, {});
   };
   return list(edit == nullptr ? nullptr : &edit->sparse_initializers, graph.sparse_initializers.size(), result.sparse_initializers, sparse,
-              [&](const Entry& entry) { return message(Kind::sparse, entry.message, {}); });
+              [&](const Entry& entry) { return message(MessageKind::sparse, entry.message, {}); });
 }
 
 Result<std::vector<GraphEdit>> Rewriter::run() {

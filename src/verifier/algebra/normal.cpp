@@ -332,7 +332,7 @@ bool mentions(const Symbols& symbols, const Atom& atom, SymbolId symbol) {
 
 namespace {
 
-std::string joined(const std::set<std::string>& parts) {
+std::string alternatives(const std::set<std::string>& parts) {
   std::string text;
   for (const std::string& p : parts) text += (text.empty() ? "" : "|") + p;
   return text;
@@ -341,7 +341,7 @@ std::string joined(const std::set<std::string>& parts) {
 std::string signature_of(const Expression& e) {
   std::set<std::string> parts;
   for (const NormalTerm& t : e.terms) parts.insert(signature(t));
-  return joined(parts);
+  return alternatives(parts);
 }
 
 }  // namespace
@@ -367,7 +367,7 @@ std::string signature(const Factor& factor) {
   }
   std::set<std::string> parts;
   for (const Piece& p : factor.pieces) parts.insert(signature_of(p.body));
-  return "max(" + joined(parts) + ")";
+  return "max(" + alternatives(parts) + ")";
 }
 
 std::string signature(const NormalTerm& term) {

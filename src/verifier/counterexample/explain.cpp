@@ -265,7 +265,9 @@ class Readable::Printer {
 
 Readable::Readable(const Names& names, const std::vector<SymbolId>& free) : names_(names), free_(free) {
   std::set<std::string> taken(names.variable_names.begin(), names.variable_names.end());
-  for (std::size_t s = 0; s < names.symbols.size(); ++s) taken.insert(names.symbols.info(static_cast<SymbolId>(s)).name);
+  // Symbols may be millions, but those of more than one letter take none.
+  for (std::size_t s = 0; s < names.symbols.size(); ++s)
+    if (const std::string& name = names.symbols.info(static_cast<SymbolId>(s)).name; name.size() == 1) taken.insert(name);
   for (const char* letter : {"i", "j", "k", "l", "m", "n", "p", "q", "r", "s", "t", "u", "v", "a", "b", "c", "d", "e", "f", "g", "h"})
     if (!taken.contains(letter)) letters_.emplace_back(letter);
   if (letters_.empty()) letters_.emplace_back("index");

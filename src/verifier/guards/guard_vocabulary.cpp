@@ -86,14 +86,14 @@ class Vocabulary {
       for (std::size_t j = i + 1; j < attributes_.size(); ++j)
         if (is_chosen(attributes_[i]) && is_chosen(attributes_[j])) add(relation(Guard::Kind::not_equal, attributes_[i], attributes_[j]));
     for (const Formula& a : attributes_)
-      for (const std::int64_t c : {1, 0, 2}) add(equal(a, number(c)));
+      for (const std::int64_t c : {1, 0, 2}) add(equal(a, formulas::number(c)));
   }
 
   void add_equal_dimensions() {
     for (std::size_t i = 0; i < dims_.size(); ++i)
       for (std::size_t j = i + 1; j < dims_.size(); ++j) add(equal(dims_[i], dims_[j]));
     for (const Formula& d : dims_) {
-      add(equal(d, number(1)));
+      add(equal(d, formulas::number(1)));
       for (const Formula& a : attributes_) add(equal(d, a));
     }
   }
@@ -107,7 +107,7 @@ class Vocabulary {
         if (instance_.arena->type(instance_.source.outputs[j]).rank() != rank) continue;
         for (std::size_t d = 0; d < rank; ++d) {
           const auto n = static_cast<std::int64_t>(d);
-          add(equal(call("dim", {named(names[i]), number(n)}), call("dim", {named(names[j]), number(n)})));
+          add(equal(call("dim", {named(names[i]), formulas::number(n)}), call("dim", {named(names[j]), formulas::number(n)})));
         }
       }
     }
@@ -116,21 +116,21 @@ class Vocabulary {
   // Divisibility and parity.
   void add_divisibility() {
     for (const Formula& d : dims_) {
-      add(equal(call("mod", {d, number(2)}), number(0)));
-      add(equal(call("mod", {d, number(2)}), number(1)));
-      for (const Formula& a : attributes_) add(equal(call("mod", {d, a}), number(0)));
+      add(equal(call("mod", {d, formulas::number(2)}), formulas::number(0)));
+      add(equal(call("mod", {d, formulas::number(2)}), formulas::number(1)));
+      for (const Formula& a : attributes_) add(equal(call("mod", {d, a}), formulas::number(0)));
       for (const Formula& e : dims_)
-        if (rules::print(d) != rules::print(e)) add(equal(call("mod", {d, e}), number(0)));
+        if (rules::print(d) != rules::print(e)) add(equal(call("mod", {d, e}), formulas::number(0)));
     }
     for (std::size_t i = 0; i < dims_.size(); ++i)
       for (std::size_t j = i + 1; j < dims_.size(); ++j)
-        add(equal(call("mod", {make(Formula::Kind::add, {dims_[i], dims_[j]}), number(2)}), number(0)));
+        add(equal(call("mod", {make(Formula::Kind::add, {dims_[i], dims_[j]}), formulas::number(2)}), formulas::number(0)));
   }
 
   void add_ranges() {
     for (const Formula& a : attributes_) {
-      add(at_least(a, number(0)));
-      add(at_least(a, number(1)));
+      add(at_least(a, formulas::number(0)));
+      add(at_least(a, formulas::number(1)));
       for (const Formula& d : dims_) {
         add(at_least(d, a));
         add(at_least(a, d));

@@ -20,8 +20,8 @@ namespace {
 using ir::SymbolKind;
 using rules::Guard;
 
-constexpr std::size_t kInstances = 4;  // sampled per rule
-constexpr std::size_t kMostKept = 64;  // instances in memory
+constexpr std::size_t kInstances = 4;     // sampled per rule
+constexpr std::size_t kMostSampled = 64;  // instances in memory
 constexpr std::size_t kFirstSamples = 160;
 constexpr std::size_t kMoreSamples = 48;          // that satisfy an insufficient set of guards
 constexpr std::size_t kTries = 40;                // sizes drawn for one sample
@@ -403,7 +403,7 @@ std::vector<Guard> ranges_of_elements(const rules::Rule& rule, const rules::Rule
 Result<Inference> search(const rules::Rule& rule, const std::vector<Guard>& kept, const std::vector<Guard>& dropped,
                          const Options& options) {
   XFLOW_TRY(const rules::Rule bare, with_guards(rule, kept));
-  auto sampled = sampled_instances(bare, kInstances, kMostKept, [&] { return is_over(options.deadline); });
+  auto sampled = sampled_instances(bare, kInstances, kMostSampled, [&] { return is_over(options.deadline); });
   if (!sampled && is_over(options.deadline)) {
     Inference ended;
     ended.kept = kept;

@@ -79,6 +79,16 @@ class Composer {
   // known to be one.
   std::optional<std::vector<Case>> element_cases(ir::ValueId value, const std::vector<Poly>& index);
   std::optional<std::vector<Case>> integer_cases(const ops::Expr& e, Scope node);
+  std::optional<std::vector<Case>> applied_cases(const ExprNode& e, Scope node);
+  // Of the smaller or the larger one of two integers, and of one of two by a comparison of integers.
+  std::optional<std::vector<Case>> extreme_cases(const ExprNode& e, Scope node);
+  std::optional<std::vector<Case>> chosen_cases(const ExprNode& e, Scope node);
+  struct Truth {
+    Condition condition;
+    bool holds = false;
+  };
+  // Where a comparison of integers holds, and where not.
+  std::optional<std::vector<Truth>> truth_cases(const ops::Expr& e, Scope node);
   // The cases of the polynomials of a condition.
   std::vector<Case> condition_cases(const Condition& condition, Scope node);
   // a < b or a = b of integers, one of which mentions an index, as a sum of conditions; nullopt otherwise.

@@ -105,22 +105,6 @@ std::optional<std::vector<Composer::Case>> Composer::element_cases(ir::ValueId v
 }
 
 std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Expr& e, Scope node) {
-  Symbols& symbols = algebra_.symbols();
-  // Combines the cases of two expressions with f.
-  const auto combined = [&](const ops::Expr& x, const ops::Expr& y, const auto& f) -> std::optional<std::vector<Case>> {
-    const auto a = integer_cases(x, node);
-    const auto b = a ? integer_cases(y, node) : std::nullopt;
-    if (!b || a->size() * b->size() > kCases) return std::nullopt;
-    std::vector<Case> result;
-    for (const Case& p : *a) {
-      for (const Case& q : *b) {
-        const std::optional<Poly> value = f(p.values[0], q.values[0]);
-        if (!value || value->is_poisoned()) return std::nullopt;
-        result.push_back({joined(p.condition, q.condition), {*value}});
-      }
-    }
-    return result;
-  };
   switch (e->kind) {
     case ExprKind::literal: {
       const auto value = e->literal.is_variable() ? std::nullopt : e->literal.rational();
@@ -164,9 +148,29 @@ std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Ex
     case ExprKind::maximum:
       return std::nullopt;
   }
-  const auto& a = e->arguments;
+  return applied_cases(*e, node);
+}
+
+std::optional<std::vector<Composer::Case>> Composer::applied_cases(const ExprNode& e, Scope node) {
+  // Combines the cases of two expressions with f.
+  const auto combined = [&](const ops::Expr& x, const ops::Expr& y, const auto& f) -> std::optional<std::vector<Case>> {
+    const auto a = integer_cases(x, node);
+    const auto b = a ? integer_cases(y, node) : std::nullopt;
+    if (!b || a->size() * b->size() > kCases) return std::nullopt;
+    std::vector<Case> result;
+    for (const Case& p : *a) {
+      for (const Case& q : *b) {
+        const std::optional<Poly> value = f(p.values[0], q.values[0]);
+        if (!value || value->is_poisoned()) return std::nullopt;
+        result.push_back({joined(p.condition, q.condition), {*value}});
+      }
+    }
+    return result;
+  };
+  Symbols& symbols = algebra_.symbols();
+  const auto& a = e.arguments;
   using P = const Poly&;
-  switch (e->function) {
+  switch (e.function) {
     case Function::negate:
       return combined(a[0], a[0], [](P x, P) { return std::optional(-x); });
     case Function::add:
@@ -177,10 +181,79 @@ std::optional<std::vector<Composer::Case>> Composer::integer_cases(const ops::Ex
       return combined(a[0], a[1], [](P x, P y) { return std::optional(x * y); });
     case Function::modulo:
       return combined(a[0], a[1],
-                      [&](P x, P y) { return y.constant().value_or(0) >= 1 ? std::optional(symbols.mod(x, y)) : std::nullopt; });
+                      [&](P x, P y) { return symbols.lower_bound(y).value_or(0) >= 1 ? std::optional(symbols.mod(x, y)) : std::nullopt; });
+    case Function::minimum:
+    case Function::maximum:
+      return extreme_cases(e, node);
+    case Function::choose:
+      return chosen_cases(e, node);
     default:
       return std::nullopt;
   }
+}
+
+std::optional<std::vector<Composer::Case>> Composer::extreme_cases(const ExprNode& e, Scope node) {
+  const auto a = integer_cases(e.arguments[0], node);
+  const auto b = a ? integer_cases(e.arguments[1], node) : std::nullopt;
+  if (!b || 2 * a->size() * b->size() > kCases) return std::nullopt;
+  const bool largest = (e.function == Function::maximum) != broken(Fault::compose_larger_index_is_smaller);
+  std::vector<Case> result;
+  for (const Case& x : *a) {
+    for (const Case& y : *b) {
+      const Condition both = joined(x.condition, y.condition);
+      const Poly d = x.values[0] - y.values[0];
+      if (d.is_poisoned()) return std::nullopt;
+      // Where both are equal, the first one.
+      const Condition first = {{largest ? d : -d, Relation::at_least_zero}};
+      result.push_back({joined(both, first), x.values});
+      for (const Condition& fails : complement(first)) result.push_back({joined(both, fails), y.values});
+    }
+  }
+  return result;
+}
+
+std::optional<std::vector<Composer::Truth>> Composer::truth_cases(const ops::Expr& e, Scope node) {
+  std::vector<Truth> result;
+  if (e->kind == ExprKind::read) {
+    const ir::ValueId operand = node.operands[static_cast<std::size_t>(e->operand)];
+    const ir::Node& made = arena_.node(operand);
+    if (made.kind != ir::NodeKind::operation || depth_ > kIntegerDepth) return std::nullopt;
+    for (const Case& at : cases(e->indices, node)) {
+      ++depth_;
+      const auto truths = truth_cases(semantics(operand, at.values), made);
+      --depth_;
+      if (!truths || result.size() + truths->size() > kCases) return std::nullopt;
+      for (const Truth& t : *truths) result.push_back({joined(at.condition, t.condition), t.holds});
+    }
+    return result;
+  }
+  if (e->kind != ExprKind::apply || (e->function != Function::less && e->function != Function::equal)) return std::nullopt;
+  const auto a = integer_cases(e->arguments[0], node);
+  const auto b = a ? integer_cases(e->arguments[1], node) : std::nullopt;
+  if (!b || 3 * a->size() * b->size() > kCases) return std::nullopt;
+  for (const Case& x : *a) {
+    for (const Case& y : *b) {
+      const Condition both = joined(x.condition, y.condition);
+      const Poly d = y.values[0] - x.values[0];
+      if (d.is_poisoned()) return std::nullopt;
+      const Condition holds = {e->function == Function::less ? Atom{d - Poly(1), Relation::at_least_zero} : Atom{d, Relation::zero}};
+      result.push_back({joined(both, holds), true});
+      for (const Condition& fails : complement(holds)) result.push_back({joined(both, fails), false});
+    }
+  }
+  return result;
+}
+
+std::optional<std::vector<Composer::Case>> Composer::chosen_cases(const ExprNode& e, Scope node) {
+  const auto truths = truth_cases(e.arguments[0], node);
+  const auto then = truths ? integer_cases(e.arguments[1], node) : std::nullopt;
+  const auto otherwise = then ? integer_cases(e.arguments[2], node) : std::nullopt;
+  if (!otherwise) return std::nullopt;
+  std::vector<Case> result;
+  for (const Truth& t : *truths)
+    for (const Case& v : t.holds != broken(Fault::compose_chosen_index_is_the_other) ? *then : *otherwise)
+      result.push_back({joined(t.condition, v.condition), v.values});
+  return result.size() > kCases ? std::nullopt : std::optional(std::move(result));
 }
 
 std::vector<Composer::Case> Composer::condition_cases(const Condition& condition, Scope node) {
@@ -203,14 +276,17 @@ std::optional<Expression> Composer::compared(const ExprNode& e, Scope node) {
   const auto a = integer_cases(e.arguments[0], node);
   const auto b = a ? integer_cases(e.arguments[1], node) : std::nullopt;
   if (!b) return std::nullopt;
-  // If both sides mention only elements of variables, conditions gain nothing.
-  const auto knows_an_index = [&](const std::vector<Case>& list) {
+  // If both sides mention only elements of variables, conditions gain nothing. An index that is compared
+  // with a size chooses what is read.
+  const auto mentions = [&](const std::vector<Case>& list, SymbolKind kind) {
     return std::any_of(list.begin(), list.end(), [&](const Case& c) {
       const auto symbols = c.values[0].symbols();
-      return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return algebra_.symbols().info(s).kind == SymbolKind::index; });
+      return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return algebra_.symbols().info(s).kind == kind; });
     });
   };
-  if (!knows_an_index(*a) && !knows_an_index(*b)) return std::nullopt;
+  const auto either = [&](SymbolKind kind) { return mentions(*a, kind) || mentions(*b, kind); };
+  const bool compares_with_size = either(SymbolKind::element) && either(SymbolKind::dimension);
+  if (!either(SymbolKind::index) && !compares_with_size) return std::nullopt;
   Expression result;
   for (const Case& x : *a) {
     for (const Case& y : *b) {

@@ -18,13 +18,6 @@ namespace {
 std::vector<Poly> divisors_of(const ir::Arena& arena, const ir::Graph* graph, const std::vector<rules::Fact>& relations) {
   const Symbols& symbols = arena.symbols();
   std::vector<Poly> result;
-  const auto divides = [&](std::size_t s) {
-    const ir::SymbolInfo& info = symbols.info(static_cast<SymbolId>(s));
-    return info.kind == SymbolKind::floor_div && !info.arguments[1].is_constant();
-  };
-  bool any = false;
-  for (std::size_t s = 0; s < symbols.size() && !any; ++s) any = divides(s);
-  if (!any) return result;
   const auto poly = [&](const Poly& p) {
     for (const SymbolId s : symbols.all_symbols(p)) {
       const ir::SymbolInfo& info = symbols.info(s);

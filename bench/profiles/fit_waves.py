@@ -1,0 +1,122 @@
+"""Fits the model of waves to several GPUs, and prints its errors on a GPU that was left out, as a table in Markdown.
+
+    fit_waves.py FOLDER [--coefficients]
+
+FOLDER is that of XFLOW_TEST_GPU: tables of NeuSight, packed with xz. Needs numpy, pandas and scipy.
+
+The model is that of src/devices/profile/wave_model.cpp with tiles of 64 rows. Its coefficients, relative to peak, bandwidth,
+multiprocessors and cache, are fitted to 400 kernels of each of four GPUs and predict all kernels of the fifth above the launch floor.
+The launch is the shortest time of the GPU's table. Errors are means of |predicted / measured - 1|, in percent; those of the roofline,
+launch + max(arithmetic, memory), are in brackets. --coefficients prints those of fits to all GPUs instead, which wave_model.cpp has.
+"""
+
+import argparse
+import pathlib
+
+import numpy
+import pandas
+from scipy.optimize import least_squares
+
+# Bytes and operations per second, multiprocessors, bytes of cache.
+GPUS = {
+    "Tesla P4": (192e9, 5699e9, 20, 2e6),
+    "Tesla T4": (320e9, 8141e9, 40, 4e6),
+    "Tesla P100-PCIE-16GB": (732e9, 9519e9, 56, 4e6),
+    "Tesla V100-PCIE-32GB": (900e9, 14029e9, 80, 6e6),
+    "NVIDIA A100-PCIE-40GB": (1555e9, 19492e9, 108, 40e6),
+    "NVIDIA A100 80GB PCIe": (1935e9, 19492e9, 108, 40e6),
+}
+FAMILIES = {"linear": "products with a bias", "bmm": "batched products", "conv": "3x3 convolutions"}
+FLOOR = 60e-6
+INITIAL = numpy.log([0.7, 20, 0.77, 1.6, 0.64, 2, 0.8, 3, 1.1, 32, 8])
+SAMPLES = 400
+
+
+def read(folder, family):
+    """The rows of a table as products: b batches of [m, k] x [k, n], the bytes read and written, and the seconds."""
+    rows = pandas.read_csv(folder / f"{family}.csv.xz")
+    if family == "conv":
+        pixels = rows.B * rows.Input_Size**2
+        table = pandas.DataFrame({"b": 1, "m": pixels, "n": rows.Output_Channel, "k": 9 * rows.Input_Channel})
+        table["read"] = 4 * (pixels * rows.Input_Channel + table.k * table.n)
+    else:
+        table = pandas.DataFrame({"b": rows.B, "m": rows.M, "n": rows.N, "k": rows.K})
+        table["read"] = 4 * rows.B * (rows.M * rows.K + rows.K * rows.N) + (4 * rows.N if family == "linear" else 0)
+    table["written"] = 4 * table.b * table.m * table.n
+    table["seconds"] = rows.latency_ms / 1e3
+    table["gpu"] = rows.device
+    return table.astype({column: float for column in table.columns if column != "gpu"})
+
+
+def wave_model(x, t, gpu):
+    bandwidth, peak, multiprocessors, cache = GPUS[gpu]
+    efficiency, start, rounding, memory, norm, write, occupancy, reload, cached, tile, wave = numpy.exp(x)
+    at_a_time = multiprocessors * occupancy
+    waves = t.b * numpy.ceil(t.m / 64) * numpy.ceil(t.n / 8) / at_a_time
+    up = rounding / (1 + rounding)
+    rounded = up * numpy.ceil(waves) + (1 - up) * numpy.maximum(waves, 1)
+    arithmetic = rounded * at_a_time * 2 * 64 * 8 * (t.k + start) / (efficiency * peak)
+    moved = (t.read + write * t.written) * memory / bandwidth
+    rows_of_tiles, columns_of_tiles = numpy.maximum(t.m / tile, 1), numpy.maximum(t.n / tile, 1)
+    columns = numpy.minimum(columns_of_tiles, multiprocessors * wave)
+    rows = numpy.clip(multiprocessors * wave / columns, 1, rows_of_tiles)
+    reloads = rows_of_tiles * columns_of_tiles / (rows * columns) * (rows + columns)
+    missed = 4 * t.k * t.n / (4 * t.k * t.n + cache * cached)
+    reloaded = t.b * 4 * t.k * reloads * tile * missed * reload / bandwidth
+    p = 1 + norm
+    return t.shortest + (arithmetic**p + moved**p + reloaded**p) ** (1 / p)
+
+
+def roofline(t, gpu):
+    bandwidth, peak, _, _ = GPUS[gpu]
+    return t.shortest + numpy.maximum(2 * t.b * t.m * t.n * t.k / peak, (t.read + t.written) / bandwidth)
+
+
+def fitted(tables):
+    """The coefficients for the samples of several GPUs."""
+    samples = {gpu: table.sample(SAMPLES, random_state=0) for gpu, table in tables.items()}
+
+    def errors(x):
+        each = [numpy.log(wave_model(x, table, gpu) / table.seconds) for gpu, table in samples.items()]
+        return numpy.concatenate([*each, 0.5 * (x - INITIAL)])
+
+    return least_squares(errors, INITIAL, loss="soft_l1", f_scale=0.2, max_nfev=50).x
+
+
+def error(predicted, table):
+    return 100 * numpy.mean(numpy.abs(predicted / table.seconds - 1))
+
+
+def short(device):
+    return device.split()[-1].split("-")[0] if device.startswith("Tesla") else "A100 40GB" if "40GB" in device else "A100 80GB"
+
+
+def tables_of(folder, family):
+    """The table of each GPU above the launch floor."""
+    every = read(folder, family)
+    every["shortest"] = every.groupby("gpu").seconds.transform("min")
+    return dict(list(every[every.seconds >= FLOOR].groupby("gpu")))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--coefficients", action="store_true")
+    options = parser.parse_args()
+    tables = {family: tables_of(options.folder, family) for family in FAMILIES}
+    if options.coefficients:
+        for family in FAMILIES:
+            print(f"{family}: {', '.join(f'{value:.3g}' for value in numpy.exp(fitted(tables[family])))}")
+        return
+    print("| | " + " | ".join(map(short, GPUS)) + " | mean |\n|---" + "|---:" * (len(GPUS) + 1) + "|")
+    for family, name in FAMILIES.items():
+        cells = {}
+        for gpu, table in tables[family].items():
+            x = fitted({other: rows for other, rows in tables[family].items() if other != gpu})
+            cells[gpu] = (error(wave_model(x, table, gpu), table), error(roofline(table, gpu), table))
+        cells["mean"] = tuple(numpy.mean(list(cells.values()), axis=0))
+        print(f"| {name} | " + " | ".join("{:.1f} ({:.1f})".format(*cells[gpu]) if gpu in cells else "" for gpu in [*GPUS, "mean"]) + " |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+#include "src/parallel/split_proposals.h"
+
+#include <algorithm>
+#include <set>
+
+#include "src/parallel/split_starts.h"
+
+namespace xflow::parallel {
+namespace {
+
+void keep_batches(OperatorPlan& plan, const OperatorPlan& of) {
+  for (const Split& split : of.splits)
+    if (split.stride == 0) plan.splits.push_back(split);
+}
+
+}  // namespace
+
+SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random)
+    : model_(model), devices_(devices), random_(random), members_(model.kinds()) {
+  for (std::uint32_t op = 0; op < model.operators().size(); ++op) {
+    const SplitOperator& own = model.operators()[op];
+    members_[own.kind].push_back(op);
+    const OperatorKind& kind = model.kind(own);
+    const bool has_parts = std::ranges::any_of(kind.axes, [](const OperatorAxis& axis) { return axis.blocks > 1; });
+    if (has_parts || kind.reduction.blocks > 1) movable_.push_back(op);
+  }
+}
+
+// Changes the plans of some operators; false if it does not.
+bool SplitProposals::propose(SplitPlan& plan) {
+  const std::uint32_t op = movable_[random_.below(static_cast<std::uint32_t>(movable_.size()))];
+  OperatorPlan own;
+  const std::uint32_t read = random_read(op);
+  if (read != kNoOperator && random_.below(3) == 0) {
+    const std::uint32_t maker = model_.values()[model_.operators()[op].reads[read]].maker;
+    own = following_plan(model_, op, read, plan[maker], devices_);
+  } else if (plan[op].batches() > 1 && random_.below(3) == 0) {
+    own = plan[op];
+    own.base = plan[neighbour(op)].base;
+  } else {
+    own = random_plan(op);
+    if (plan[op].batches() > 1 && random_.below(4) > 0) keep_batches(own, plan[op]);
+  }
+  if (!is_possible(model_, op, own, devices_)) return false;
+  // The operator alone, all of its kind, or those that are as it is now.
+  const OperatorPlan before = plan[op];
+  std::vector<std::uint32_t> moved = {op};
+  const std::uint32_t scope = random_.below(3);
+  if (scope > 0) {
+    moved.clear();
+    for (const std::uint32_t other : members_[model_.operators()[op].kind])
+      if (scope == 1 || plan[other] == before) moved.push_back(other);
+  }
+  add_tied(moved);
+  for (const std::uint32_t other : moved) plan[other] = own;
+  // What follows takes the parts as they are: up to the next product, or to the end.
+  constexpr std::uint32_t kModes = 4;
+  const std::uint32_t mode = random_.below(kModes);
+  if (mode < 2) follow(plan, moved, mode == 0);
+  return true;
+}
+
+SplitPlan SplitProposals::random_start() {
+  constexpr int kMostTrials = 16;  // then the operator is whole
+  SplitPlan plan(model_.operators().size());
+  std::vector<bool> is_drawn(plan.size(), false);
+  for (const std::uint32_t op : movable_) {
+    if (is_drawn[op]) continue;
+    OperatorPlan own = random_plan(op);
+    for (int trial = 1; trial < kMostTrials && !is_possible(model_, op, own, devices_); ++trial) own = random_plan(op);
+    if (!is_possible(model_, op, own, devices_)) own = {own.base, {}};
+    std::vector<std::uint32_t> drawn = {op};
+    add_tied(drawn);
+    for (const std::uint32_t other : drawn) {
+      plan[other] = own;
+      is_drawn[other] = true;
+    }
+  }
+  return plan;
+}
+
+// Operators of one kind that share weights have one plan.
+void SplitProposals::add_tied(std::vector<std::uint32_t>& moved) const {
+  std::set<std::uint32_t> all(moved.begin(), moved.end());
+  for (const std::uint32_t op : moved) {
+    for (const std::uint32_t read : model_.operators()[op].reads)
+      for (const std::uint32_t other : model_.values()[read].tied)
+        if (model_.operators()[other].kind == model_.operators()[op].kind) all.insert(other);
+  }
+  moved.assign(all.begin(), all.end());
+}
+
+std::uint32_t SplitProposals::random_read(std::uint32_t op) {
+  const auto& reads = model_.operators()[op].reads;
+  if (reads.empty()) return kNoOperator;
+  const std::uint32_t read = random_.below(static_cast<std::uint32_t>(reads.size()));
+  return model_.values()[reads[read]].maker == kNoOperator ? kNoOperator : read;
+}
+
+// The operator before or after it; itself at an end.
+std::uint32_t SplitProposals::neighbour(std::uint32_t op) {
+  const auto last = static_cast<std::uint32_t>(model_.operators().size() - 1);
+  return random_.below(2) == 0 ? std::max(op, 1U) - 1 : std::min(op + 1, last);
+}
+
+// A random split into a divisor of the number of devices.
+OperatorPlan SplitProposals::random_plan(std::uint32_t op) {
+  const OperatorKind& kind = model_.kind(model_.operators()[op]);
+  std::vector<Split> targets;
+  for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
+    if (kind.axes[d].blocks > 1) targets.push_back({SplitTarget::output, d});
+  if (kind.reduction.blocks > 1) targets.push_back({SplitTarget::reduction, 0});
+  targets.push_back({SplitTarget::copies, 0});
+  OperatorPlan plan;
+  std::uint32_t left = devices_;
+  while (left > 1 && random_.below(4) > 0) {
+    std::vector<std::uint32_t> degrees;
+    for (std::uint32_t degree = 2; degree <= left; ++degree)
+      if (left % degree == 0) degrees.push_back(degree);
+    Split split = targets[random_.below(static_cast<std::uint32_t>(targets.size()))];
+    split.degree = degrees[random_.below(static_cast<std::uint32_t>(degrees.size()))];
+    left /= split.degree;
+    plan.splits.push_back(split);
+  }
+  // Neighbours in the last split are neighbours among the devices.
+  std::uint32_t stride = 1;
+  for (auto split = plan.splits.rbegin(); split != plan.splits.rend(); ++split) {
+    split->stride = stride;
+    stride *= split->degree;
+  }
+  plan.base = random_.below(left) * stride;
+  return plan;
+}
+
+void SplitProposals::follow(SplitPlan& plan, const std::vector<std::uint32_t>& moved, bool passes_products) {
+  std::vector<bool> is_moved(plan.size(), false);
+  std::uint32_t first = kNoOperator;
+  for (const std::uint32_t op : moved) {
+    is_moved[op] = true;
+    first = std::min(first, op);
+  }
+  const std::vector<bool> fixed = is_moved;
+  for (std::uint32_t op = first; op < plan.size(); ++op) {
+    if (fixed[op] || (!passes_products && model_.operators()[op].is_product)) continue;
+    const std::uint32_t read = main_read(model_, op);
+    if (read == kNoOperator) continue;
+    const std::uint32_t maker = model_.values()[model_.operators()[op].reads[read]].maker;
+    if (!is_moved[maker]) continue;
+    is_moved[op] = true;
+    plan[op] = following_plan(model_, op, read, plan[maker], devices_);
+  }
+}
+
+}  // namespace xflow::parallel
