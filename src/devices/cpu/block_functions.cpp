@@ -13,6 +13,7 @@
 // These loops are timed, so they are optimised and compiled for the CPU that they run on, whatever flags the
 // rest of the build has.
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
 #endif
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
@@ -445,3 +446,7 @@ std::optional<BlockOperator> find_block_operator(const ops::StepFunction& step, 
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

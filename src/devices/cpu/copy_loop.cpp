@@ -8,6 +8,7 @@
 #include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3")
 #endif
 
@@ -367,3 +368,7 @@ Result<std::unique_ptr<CpuKernel>> build_copy_loop(const ops::KernelSpec& spec, 
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

@@ -10,6 +10,7 @@
 #include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3")
 #endif
 
@@ -477,3 +478,7 @@ Result<std::unique_ptr<CpuKernel>> build_index_loop(const ops::KernelSpec& spec,
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

@@ -7,6 +7,7 @@
 #include "src/ops/kernel_text.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3")
 #endif
 
@@ -126,3 +127,7 @@ Result<std::unique_ptr<CpuKernel>> build_matmul_loop(const ops::KernelSpec& spec
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

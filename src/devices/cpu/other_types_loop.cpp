@@ -10,6 +10,7 @@
 #include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3")
 #endif
 
@@ -173,3 +174,7 @@ Result<std::unique_ptr<CpuKernel>> build_other_types_loop(const ops::KernelSpec&
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

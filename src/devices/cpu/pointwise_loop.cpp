@@ -11,6 +11,7 @@
 #include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3")
 #endif
 
@@ -241,3 +242,7 @@ Result<std::unique_ptr<CpuKernel>> build_pointwise_loop(const ops::KernelSpec& s
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif

@@ -10,6 +10,7 @@
 #include "src/ops/op.h"
 
 #if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
 #pragma GCC optimize("O3", "no-trapping-math", "no-math-errno")
 #endif
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__)
@@ -284,3 +285,7 @@ Result<std::unique_ptr<CpuKernel>> build_reduce_loop(const ops::KernelSpec& spec
 }
 
 }  // namespace xflow::cost::cpu
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
