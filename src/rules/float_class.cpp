@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <string_view>
 
 #include "src/rules/build.h"
 #include "src/rules/float_elements.h"
@@ -119,7 +117,7 @@ class Classifier {
     if (source_.only_integers && target_.only_integers && declares_integers()) return true;
     if (!listed() || chooses_a_zero(elements_.source()) || chooses_a_zero(elements_.target())) return false;
     return for_pairs([&](ElementId s, ElementId t) {
-      if (elements_.moves() && never_meet(elements_, s, t)) return true;
+      if (elements_.moves() && never_meet(elements_, s, t) && !may_meet(elements_, s, t)) return true;
       // Equal functions read equal elements only if each element is read once and affects the result.
       if (elements_.moves() && !(same_places(s) && same_places(t))) return false;
       return special_change(elements_, s, t, Strictness::bits) == SpecialChange::none;
@@ -240,25 +238,11 @@ class Classifier {
     if (divisors(elements_.source()) != divisors(elements_.target())) found_.insert("changes what is divided");
   }
 
-  // True for an element of an integer tensor: of a variable, or computed from one without a change of the
-  // type.
-  bool is_integer(ElementId id) const {
-    const Element& e = elements_[id];
-    if (e.kind != Element::Kind::application) return e.integer;
-    static constexpr std::array<std::string_view, 7> kOfOneType = {"add", "sub", "mul", "neg", "minimum", "maximum", "select"};
-    return std::ranges::find(kOfOneType, e.name) != kOfOneType.end() &&
-           std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
-  }
-  // True for a comparison of integers, which have no rounding error that could decide it.
-  bool compares_integers(const Element& e) const {
-    return is_comparison(e.name) && std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
-  }
-
   std::set<Critical> jumps(const std::vector<ElementSet>& side) {
     std::set<Critical> result;
     for (const ElementId id : all_below(side)) {
       const Element& e = elements_[id];
-      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps || compares_integers(e)) continue;
+      if (e.kind != Element::Kind::application || e.effect->work != FloatWork::jumps || elements_.compares_integers(id)) continue;
       result.insert({e.name, id});
       // Equal elements at other positions may be summed in another order.
       if (elements_.moves() && !is_plain(id)) found_.insert(fmt::format("changes the operands of {}", e.name));
@@ -363,7 +347,7 @@ class Classifier {
   void compare_specials(const Elements& elements, ElementId s, ElementId t) {
     compare_summed(elements, s, t);
     if (is_zero_of_opaque(elements, s, t) || is_zero_of_opaque(elements, t, s)) found_.insert("changes the sign of 0");
-    if (!may_be_equal(elements, s, t)) return;
+    if (elements.moves() ? !may_meet(elements, s, t) : !may_be_equal(elements, s, t)) return;
     compare_special_numbers(elements, s, t);
   }
   // Sums of equal elements are NaN or infinite alike only if these are.

@@ -256,6 +256,20 @@ bool Elements::guarded(ElementId id, Guard::Kind kind) const {
          std::ranges::any_of(rule_.guards, [&](const Guard& g) { return g.value == e.name && g.kind == kind; });
 }
 
+bool Elements::is_integer(ElementId id) const {
+  const Element& e = (*this)[id];
+  if (e.kind != Element::Kind::application) return e.integer;
+  static constexpr std::array<std::string_view, 7> kOfOneType = {"add", "sub", "mul", "neg", "minimum", "maximum", "select"};
+  return std::ranges::find(kOfOneType, e.name) != kOfOneType.end() &&
+         std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
+}
+
+bool Elements::compares_integers(ElementId id) const {
+  const Element& e = (*this)[id];
+  return e.kind == Element::Kind::application && is_comparison(e.name) &&
+         std::ranges::any_of(e.operands, [&](ElementId operand) { return is_integer(operand); });
+}
+
 std::optional<double> Elements::literal(ElementId id) const {
   const Element& e = (*this)[id];
   if (e.kind == Element::Kind::number) return e.number;

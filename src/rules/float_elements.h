@@ -92,6 +92,12 @@ class Elements {
   bool is_free(const std::string& variable) const;
   // True for a variable that a guard of this kind is about.
   bool guarded(ElementId id, Guard::Kind kind) const;
+  // True for an element of an integer tensor: of a variable, or computed from one without a change of the
+  // type.
+  bool is_integer(ElementId id) const;
+  // True for a comparison of integers, which have no rounding error that could decide it, and no NaN. Its
+  // result is 0 or 1.
+  bool compares_integers(ElementId id) const;
   // The value of a number, and of a variable that a guard fixes.
   std::optional<double> literal(ElementId id) const;
   // An interval that contains the element for all finite values of the variables, by the declared ranges of
@@ -145,6 +151,10 @@ PointSet region_of(const Elements& elements, ElementId id, std::size_t operand);
 // Evaluates two elements for ordinary numbers. True if no difference was found. Variables and opaque
 // functions have unrelated values.
 bool may_be_equal(const Elements& elements, ElementId a, ElementId b);
+// True if no difference was found for some results of the comparisons of integers that the two are computed
+// from: where elements move, a comparison of positions is the same at one position, whatever its operands.
+// Also true where none moves.
+bool may_meet(const Elements& elements, ElementId a, ElementId b);
 // True if the two elements are surely not at one position, where both sides of a proved rule are equal:
 // they differ for ordinary numbers of which none affects two of the opaque functions that they are
 // computed from, or one of them depends on a variable that the other does not read.
@@ -154,7 +164,8 @@ bool depends_on_all(const Elements& elements, ElementId id);
 // True if no variable occurs twice in `id`, operands of opaque functions included.
 bool reads_once(const Elements& elements, ElementId id);
 // Compares `a` of the source and `b` of the target on infinities, NaN, zeros of both signs, and numbers near
-// the literals that occur.
+// the literals that occur. Where elements move, results of comparisons of integers for which the two surely
+// differ are left out.
 SpecialChange special_change(const Elements& elements, ElementId a, ElementId b, Strictness strictness);
 
 }  // namespace xflow::rules

@@ -20,12 +20,26 @@ struct Number {
   bool loose = false;   // undefined: infinities of opposite sign have met, or an infinity and 0
 };
 
+// What the results of comparisons of integers are.
+enum class Truths : std::uint8_t {
+  computed,  // what the operands give
+  given,     // leaves: at one position they may always be the same, whatever the operands
+};
+
 class Evaluation {
  public:
-  Evaluation(const Elements& elements, std::span<const ElementId> roots, Strictness strictness)
-      : elements_(elements), order_(elements.below(roots, false)), strictness_(strictness), numbers_(elements.size()) {
+  Evaluation(const Elements& elements, std::span<const ElementId> roots, Strictness strictness, Truths truths = Truths::computed)
+      : elements_(elements),
+        order_(truths == Truths::given ? evaluated(elements, roots) : elements.below(roots, false)),
+        strictness_(strictness),
+        numbers_(elements.size()) {
     for (const ElementId id : order_) {
       const Element& e = elements[id];
+      if (truths == Truths::given && elements.compares_integers(id)) {
+        truths_.push_back(leaves_.size());
+        leaves_.push_back(id);
+        continue;
+      }
       if (e.kind == Element::Kind::variable || (e.kind == Element::Kind::application && !e.evaluable)) leaves_.push_back(id);
       if (e.kind == Element::Kind::number) literals_.push_back(e.number);
       if (e.kind != Element::Kind::application || !e.evaluable) continue;
@@ -38,6 +52,8 @@ class Evaluation {
 
   const std::vector<ElementId>& leaves() const { return leaves_; }
   const std::vector<double>& literals() const { return literals_; }
+  // The positions among the leaves of comparisons of integers, if these are given.
+  const std::vector<std::size_t>& truths() const { return truths_; }
 
   void run(std::span<const double> values) {
     std::size_t leaf = 0;
@@ -54,6 +70,21 @@ class Evaluation {
   const Number& operator[](ElementId id) const { return numbers_[static_cast<std::size_t>(id)]; }
 
  private:
+  // The elements below the roots, in the order of ids, but not those below comparisons of integers.
+  static std::vector<ElementId> evaluated(const Elements& elements, std::span<const ElementId> roots) {
+    std::vector<ElementId> all = elements.below(roots, false);
+    std::vector<bool> is_read(elements.size(), false);
+    for (const ElementId root : roots) is_read[static_cast<std::size_t>(root)] = true;
+    for (auto id = all.rbegin(); id != all.rend(); ++id) {
+      const Element& e = elements[*id];
+      if (!is_read[static_cast<std::size_t>(*id)] || elements.compares_integers(*id)) continue;
+      if (e.kind == Element::Kind::application && e.evaluable)
+        for (const ElementId operand : e.operands) is_read[static_cast<std::size_t>(operand)] = true;
+    }
+    std::erase_if(all, [&](ElementId id) { return !is_read[static_cast<std::size_t>(id)]; });
+    return all;
+  }
+
   Number applied(const Element& e) const {
     std::array<double, 3> v{};
     Number result;
@@ -92,8 +123,12 @@ class Evaluation {
   Strictness strictness_;
   std::vector<Number> numbers_;
   std::vector<ElementId> leaves_;
+  std::vector<std::size_t> truths_;
   std::vector<double> literals_;
 };
+
+// True for an element that is 0 or 1.
+bool is_truth(const Elements& elements, ElementId id) { return elements[id].boolean || elements.compares_integers(id); }
 
 // Tuple `k` of ordinary numbers that the rule's guards allow for the leaves. The first tuples are positive.
 std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluation, std::size_t k) {
@@ -107,7 +142,7 @@ std::vector<double> ordinary(const Elements& elements, const Evaluation& evaluat
     if (elements.guarded(leaf, Guard::Kind::is_nonnegative) || elements.guarded(leaf, Guard::Kind::is_positive)) value = std::abs(value);
     if (elements[leaf].integer) value = std::round(value);
     value = elements.literal(leaf).value_or(value);
-    result.push_back(elements[leaf].boolean ? static_cast<double>((k >> (i % 3)) & 1U) : value);
+    result.push_back(is_truth(elements, leaf) ? static_cast<double>((k >> (i % 3)) & 1U) : value);
   }
   return result;
 }
@@ -117,7 +152,7 @@ bool close(double a, double b) { return std::abs(a - b) <= 1e-6 * std::max({1.0,
 // The special numbers that the rule's guards allow for leaf `id`.
 std::vector<double> specials(const Elements& elements, const Evaluation& evaluation, ElementId id, bool few) {
   const Element& e = elements[id];
-  if (e.boolean) return {0, 1};
+  if (is_truth(elements, id)) return {0, 1};
   if (e.integer) return {0, 1, -1, 2, 3};
   std::vector<double> all = {kNan, kInfinity, -kInfinity, 0.0, -0.0, 1.25, -1.25};
   if (!few) {
@@ -193,7 +228,7 @@ std::uint64_t mixed(std::uint64_t x) {  // splitmix64
 // The value of a variable at a point: of both signs, between 0.01 and 1000, if the guards allow it.
 double value_at(const Elements& elements, ElementId leaf, int point) {
   const std::uint64_t bits = mixed(static_cast<std::uint64_t>(leaf + 1) * 0x9e3779b97f4a7c15U + static_cast<std::uint64_t>(point));
-  if (elements[leaf].boolean) return static_cast<double>(bits & 1U);
+  if (is_truth(elements, leaf)) return static_cast<double>(bits & 1U);
   if (const auto value = elements.literal(leaf)) return *value;
   double size = std::pow(10.0, -2 + 5 * static_cast<double>(bits >> 11U) / static_cast<double>(std::uint64_t{1} << 53U));
   if (elements[leaf].integer) size = std::round(size);
@@ -231,17 +266,45 @@ PointSet region_of(const Elements& elements, ElementId id, std::size_t operand) 
   return region;
 }
 
-bool may_be_equal(const Elements& elements, ElementId a, ElementId b) {
-  if (a == b) return true;
-  const ElementId roots[] = {a, b};
-  Evaluation evaluation(elements, roots, Strictness::rounding);
+namespace {
+
+// The number of ways in which the given comparisons of integers come out, a bit for each; 0 if they are too
+// many.
+std::size_t ways_of(const Evaluation& evaluation) {
+  constexpr std::size_t kMostTruths = 6;
+  return evaluation.truths().size() > kMostTruths ? 0 : std::size_t{1} << evaluation.truths().size();
+}
+
+// Whether two elements are equal for ordinary numbers, where these comparisons come out in this way.
+bool are_equal_where(const Elements& elements, Evaluation& evaluation, ElementId a, ElementId b, std::size_t way) {
   for (std::size_t k = 0; k < kTuples; ++k) {
-    evaluation.run(ordinary(elements, evaluation, k));
+    std::vector<double> values = ordinary(elements, evaluation, k);
+    for (std::size_t n = 0; n < evaluation.truths().size(); ++n) values[evaluation.truths()[n]] = static_cast<double>((way >> n) & 1U);
+    evaluation.run(values);
     const double x = evaluation[a].value;
     const double y = evaluation[b].value;
     if (std::isfinite(x) && std::isfinite(y) && !close(x, y)) return false;
   }
   return true;
+}
+
+}  // namespace
+
+bool may_be_equal(const Elements& elements, ElementId a, ElementId b) {
+  if (a == b) return true;
+  const ElementId roots[] = {a, b};
+  Evaluation evaluation(elements, roots, Strictness::rounding);
+  return are_equal_where(elements, evaluation, a, b, 0);
+}
+
+bool may_meet(const Elements& elements, ElementId a, ElementId b) {
+  if (a == b || !elements.moves()) return true;
+  const ElementId roots[] = {a, b};
+  Evaluation evaluation(elements, roots, Strictness::rounding, Truths::given);
+  const std::size_t ways = ways_of(evaluation);
+  for (std::size_t way = 0; way < ways; ++way)
+    if (are_equal_where(elements, evaluation, a, b, way)) return true;
+  return ways == 0;
 }
 
 namespace {
@@ -253,7 +316,7 @@ bool depends_on_leaf(const Elements& elements, Evaluation& evaluation, ElementId
     evaluation.run(values);
     const double before = evaluation[id].value;
     for (const double other : {0.0, 1.0, 9.5, -9.5}) {
-      if (elements[evaluation.leaves()[leaf]].boolean && std::abs(other) > 1) continue;
+      if (is_truth(elements, evaluation.leaves()[leaf]) && std::abs(other) > 1) continue;
       values[leaf] = other;
       evaluation.run(values);
       if (!close(evaluation[id].value, before)) return true;
@@ -275,12 +338,13 @@ bool depends_on_all(const Elements& elements, ElementId id) {
 namespace {
 
 // True if no variable is read by two of the leaves of `a` and `b`, unless the two are elements of it at
-// different places.
-bool are_independent(const Elements& elements, ElementId a, ElementId b) {
+// different places. `but_for_truths` leaves out comparisons of integers.
+bool are_independent(const Elements& elements, ElementId a, ElementId b, bool but_for_truths = false) {
   const ElementId roots[] = {a, b};
   const Evaluation evaluation(elements, roots, Strictness::bits);
   std::map<std::string, bool> seen;  // with whether an opaque function reads it
   for (const ElementId leaf : evaluation.leaves()) {
+    if (but_for_truths && elements.compares_integers(leaf)) continue;
     const ElementId of_leaf[] = {leaf};
     const bool opaque = elements[leaf].kind == Element::Kind::application;
     for (const std::string& name : elements.variables(of_leaf)) {
@@ -340,11 +404,18 @@ bool reads_once(const Elements& elements, ElementId id) {
 SpecialChange special_change(const Elements& elements, ElementId a, ElementId b, Strictness strictness) {
   if (a == b) return SpecialChange::none;
   const ElementId roots[] = {a, b};
-  Evaluation evaluation(elements, roots, strictness);
+  Evaluation evaluation(elements, roots, strictness, elements.moves() ? Truths::given : Truths::computed);
   std::vector<std::vector<double>> numbers;
   for (const ElementId leaf : evaluation.leaves()) numbers.push_back(specials(elements, evaluation, leaf, evaluation.leaves().size() > 2));
+  // The ways in which the comparisons of integers cannot come out at a position of both elements.
+  std::vector<bool> differs(ways_of(evaluation), false);
+  if (!evaluation.truths().empty() && are_independent(elements, a, b, true))
+    for (std::size_t way = 0; way < differs.size(); ++way) differs[way] = !are_equal_where(elements, evaluation, a, b, way);
   SpecialChange found = SpecialChange::none;
   for_assignments(numbers, ordinary(elements, evaluation, 1), [&](const std::vector<double>& values) {
+    std::size_t way = 0;
+    for (std::size_t n = 0; n < evaluation.truths().size(); ++n) way |= std::size_t{values[evaluation.truths()[n]] != 0} << n;
+    if (way < differs.size() && differs[way]) return true;
     evaluation.run(values);
     found = change(evaluation[a], evaluation[b], strictness);
     return found == SpecialChange::none;

@@ -156,6 +156,20 @@ TEST(FloatClass, OfAProductWithATruthAsAChoiceIsSpecial) {
   EXPECT_NE(text.find("changes NaN"), std::string::npos) << text;
 }
 
+// At one position a comparison of positions always comes out the same. Where the source has its own 0, the
+// product is one of 0 and x, which is NaN where x is.
+TEST(FloatClass, OfAProductWithATruthOfPositionsIsSpecial) {
+  const std::string rows = "iota(shape: [S, 1], data_type: int64)";
+  const std::string columns = "iota(shape: [1, S], axis: 1, data_type: int64)";
+  const std::string with = "  with\n    x: [S, S]\n";
+  const std::string lower = "trilu(x, diagonal: 0, upper: 0)";
+  const std::string product = class_of_y(lower, "x * cast(greater_equal(" + rows + ", " + columns + "), to: float32)", with);
+  EXPECT_EQ(product, "special: computes with mul instead of nothing, changes NaN");
+  EXPECT_EQ(class_of_y(lower, "select(less(" + rows + ", " + columns + "), zeros(shape: []), x)", with), "exact");
+  const std::string negative = class_of_y(lower, "select(less(" + rows + ", " + columns + "), neg(zeros(shape: [])), x)", with);
+  EXPECT_NE(negative, "exact") << negative;
+}
+
 // A target that rounds nothing has the smallest error there is.
 TEST(FloatClass, OfATargetThatRoundsNothingHasNoErrorToCancel) {
   const std::string source = "matmul(cast(equal(i, iota(shape: [K], data_type: int64)), to: float32), x)";

@@ -400,7 +400,7 @@ def identity_kernel(d, x, a):
     return [whole_numbers(d, result, a["data_type"])]
 
 
-@operator("iota", shape="shape", axis=("integer", 0), data_type=("type", None))
+@operator("iota", shape="shape", axis=("integer", 0), data_type=("type", "int64"))
 def iota(d, x, a):
     require(0 <= a["axis"] < len(a["shape"]) and all(s >= 0 for s in a["shape"]), "an axis of the shape")
     return [whole_numbers(d, numpy.indices(a["shape"])[a["axis"]], a["data_type"])]
