@@ -29,6 +29,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(xflow_compiler INTERFACE -Wno-restrict -Wno-free-nonheap-object)
   # ccache wants precompiled headers to be preprocessed.
   target_compile_options(xflow_compiler INTERFACE -fpch-preprocess)
+  # No garbage collection below 1 GB: 8 % less time for the larger sources.
+  target_compile_options(xflow_compiler INTERFACE --param=ggc-min-heapsize=1000000)
 else()
   # clang writes absolute paths into precompiled headers, so that with them no object is in the cache for another folder.
   set(CMAKE_DISABLE_PRECOMPILE_HEADERS ON)
