@@ -64,8 +64,11 @@ struct KernelCost {
 constexpr double kProvisional = 0.1;
 inline bool is_provisional(const KernelCost& cost) { return cost.interference > kProvisional; }
 
-// The relative error of a measured price that stands for nothing else: two runs of a device differ by it.
+// The relative error of a measured price, at least: a second measurement differs by it.
 constexpr double kPriceNoise = 0.01;
+
+// So many standard deviations on either side hold nine tenths of a normal distribution: an interval of 90 %.
+constexpr double kNineTenths = 1.6449;
 
 // A price in a sum: that of `count` launches of a kernel, less than 0 where they are subtracted.
 struct WeightedPrice {

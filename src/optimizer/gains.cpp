@@ -18,8 +18,6 @@ using cost::CoveredRegion;
 using ir::NodeId;
 using ir::ValueId;
 
-constexpr double kInterval = 1.6449;  // deviations on either side that hold nine tenths of a normal distribution
-
 // A kernel of one of the covers.
 struct ChangedKernel {
   const CoveredRegion* region = nullptr;
@@ -161,8 +159,8 @@ PartGain gain_of(const std::vector<const ChangedKernel*>& members, const cost::D
   gain.kernels = prices.size();
   const Nanoseconds saved = gain.time.before - gain.time.after;
   const Nanoseconds deviation = device.deviation(prices);
-  gain.low = saved - kInterval * deviation;
-  gain.high = saved + kInterval * deviation;
+  gain.low = saved - cost::kNineTenths * deviation;
+  gain.high = saved + cost::kNineTenths * deviation;
   gain.sureness = cost::sureness_of(saved, deviation);
   // A kernel less saves its time, whatever that is.
   if (std::ranges::all_of(prices, [](const cost::WeightedPrice& price) { return price.count <= 0; })) {

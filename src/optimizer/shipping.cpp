@@ -7,6 +7,7 @@
 
 #include "src/devices/device_costs.h"
 #include "src/devices/device_kind.h"
+#include "src/kernels/device.h"
 
 namespace xflow::api {
 
@@ -23,10 +24,10 @@ std::string why_not_run(const OptimizeOptions& options, std::string_view what) {
 }
 
 double price_noise(const KernelReport& kernels) {
-  constexpr double kLeast = 0.01;
   constexpr double kInterference = 0.1;
   const std::uint64_t all = kernels.measured + kernels.known;
-  return all == 0 ? kLeast : kLeast + kInterference * static_cast<double>(kernels.provisional) / static_cast<double>(all);
+  return all == 0 ? cost::kPriceNoise
+                  : cost::kPriceNoise + kInterference * static_cast<double>(kernels.provisional) / static_cast<double>(all);
 }
 
 Acceptance above_noise(const OptimizeReport& report, std::span<const Simplification> simplifications) {

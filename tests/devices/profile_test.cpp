@@ -42,6 +42,9 @@ std::string products() {
   return lines;
 }
 
+constexpr const char* kAttention =
+    "attention(bfloat16[3,40,16], bfloat16[3,48,16], bfloat16[3,48,8]) -> bfloat16[3,40,8] perm=[0,2,1] scale=0.25";
+
 ops::KernelSpec spec_of(const std::string& text) { return ops::parse_kernel(text).value(); }
 
 TEST(Profile, IsReadAsItIsWritten) {
@@ -288,6 +291,9 @@ TEST(Features, AreWhatAKernelDoes) {
   EXPECT_EQ(features_of(spec_of("copy:gather(float32[2,64], int64[3]) -> float32[3,64] axis=[0]")).bytes, (2 + 3) * 64 * 4 + 3 * 8);
   EXPECT_EQ(features_of(spec_of("copy:slice(float32[30,64]) -> float32[3,8] starts=[2,0] sizes=[3,8] steps=[1,1]")).bytes, 2 * 3 * 8 * 4);
   EXPECT_EQ(features_of(spec_of("copy:transpose(float32[30,64]) -> float32[64,30] perm=[1,0]")).bytes, 2 * 30 * 64 * 4);
+  const Features attention = features_of(spec_of(kAttention));
+  EXPECT_EQ(attention.products, 2.0 * (3 * 40 * 16 * 48 + 3 * 40 * 48 * 8)) << "of queries and keys, and of weights and values";
+  EXPECT_EQ(attention.bytes, 2.0 * 3 * (40 * 16 + 48 * 16 + 48 * 8 + 40 * 8));
   EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[8,1,3,3]) -> float32[1,8,6,6] groups=[8]")),
             "convolution depthwise float32");
   EXPECT_EQ(class_of(spec_of("convolution(float32[1,8,8,8], const float32[4,8,1,1]) -> float32[1,4,8,8] groups=[1]")),
@@ -337,6 +343,19 @@ TEST(ProfileDevice, FusesWhatTheProfileHoldsFused) {
   EXPECT_TRUE(device.works_in(spec_of("pool_max(float32[1,6,8,8]) -> float32[1,6,4,4]"), Layout::channels_last));
   EXPECT_FALSE(device.works_in(spec_of("pool_max(float32[1,6,8,8]) -> float32[1,6,4,4]"), Layout::blocked8));
   EXPECT_TRUE(device.works_in(spec_of(matmul(1, 2, 3)), Layout::plain));
+}
+
+TEST(ProfileDevice, HasAttentionOfTheTypesThatTheProfileHolds) {
+  const Profile profile = read_lines(kernel_line(5000, kAttention)).value();
+  const ProfileDevice device(profile);
+  const ops::KernelSpec other = spec_of("attention(bfloat16[9,8], bfloat16[9,8], bfloat16[9,8]) -> bfloat16[9,8] perm=[1,0]");
+  ops::KernelSpec wide = other;
+  for (ops::TensorSpec& tensor : wide.operands) tensor.data_type = ir::DataType::float32;
+  wide.results[0].data_type = ir::DataType::float32;
+  EXPECT_TRUE(device.has_attention(other));
+  EXPECT_FALSE(device.has_attention(wide));
+  EXPECT_TRUE(ProfileDevice(profile, ir::DataType::bfloat16).has_attention(wide)) << "priced as bfloat16";
+  EXPECT_FALSE(ProfileDevice(read_lines(products()).value()).has_attention(wide));
 }
 
 TEST(ProfileDevice, OfARooflineAlonePricesKernelsByIt) {

@@ -1,5 +1,6 @@
 """Tests of python/xflow_onnx/profiles.py on a small package: profiles_test.py PROGRAM [unittest arguments]."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -35,6 +36,10 @@ ROWS = [
     {**ROW, "m": 4096, "n": 256, "latency": 0.75},
     {**ROW, "gemm_dtype": "fp8", "n": 4096, "latency": 0.1},
 ]
+ATTENTION_TABLE = f"{MODULE}/systems/data/h100_sxm/encoder_attention/vllm/0.24.0/encoder_attention_perf.parquet"
+ATTENTION = {"kernel_source": "fa3", "attn_dtype": "bfloat16", "batch_size": 2, "num_heads": 3, "isl": 40, "head_dim": 64, "latency": 0.25}
+COLLECTIVE_TABLE = f"{MODULE}/systems/data/h100_sxm/comm/nccl/2.29.2/nccl_perf.parquet"
+COLLECTIVE = {"device": "NVIDIA H100 80GB HBM3", "op_name": "all_reduce", "nccl_dtype": "half", "num_gpus": 2, "message_size": 256, "latency": 0.01}
 PROFILE = """xflow profile 1
 device gpu
 model NVIDIA H100 80GB HBM3
@@ -99,6 +104,78 @@ class Profiles(unittest.TestCase):
         self.assertEqual((0, ""), (shown.returncode, shown.stderr))
         self.assertIn("NVIDIA H100 80GB HBM3", shown.stdout)
         self.assertIn("132 multiprocessors, 50 MB of cache", shown.stdout)
+
+    def test_attention_becomes_kernels_of_the_profile(self):
+        self.table([ATTENTION, {**ATTENTION, "head_dim": 72, "latency": 0.5}, {**ATTENTION, "attn_dtype": "fp8"}], ATTENTION_TABLE)
+        said = self.succeed(*self.get())
+        self.assertEqual(
+            "h100-bf16.xprof: 3 products in bfloat16 of h100_sxm, 1 at the launch floor; 2 kernels of attention, 1 at the launch floor\n", said
+        )
+        lines = (self.folder / "h100-bf16.xprof").read_text().splitlines()
+        self.assertIn("library VLLM 0.24.0, torch.nn.functional.linear and fa3, bfloat16", lines)
+        self.assertIn(f"source aiconfigurator-core 0.12.0: {TABLE}, {ATTENTION_TABLE}", lines)
+        self.assertIn(
+            "at_floor plain plain plain 250000 0 1 0 1 attention(bfloat16[2,3,40,64], bfloat16[2,40,3,64], bfloat16[2,3,40,64]) -> "
+            "bfloat16[2,3,40,64] perm=[0,2,3,1] scale=0.125",
+            lines,
+        )
+        self.assertTrue(any(line.startswith("kernel ") and line.endswith("bfloat16[2,3,40,72] perm=[0,2,3,1] scale=0.117851") for line in lines))
+        shown = subprocess.run([PROGRAM, "profile", "show", "h100-bf16.xprof"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((0, ""), (shown.returncode, shown.stderr))
+        self.assertIn("attention bfloat16", shown.stdout)
+        self.table([{**ATTENTION, "isl": 0}], ATTENTION_TABLE)
+        self.assertEqual(
+            f"xflow_onnx.profiles: {ATTENTION_TABLE}: row 1: expected batch_size, num_heads, isl and head_dim of at least 1, found 2, 3, 0, 64\n",
+            self.refused(*self.get()),
+        )
+
+    def collectives(self, latency, bandwidth, **changed):
+        """Collectives that take what links with these figures take, in the tables of 8 GPUs."""
+        rows = []
+        for gpus in (2, 8):
+            for elements in (256, 1 << 16, 1 << 20, 1 << 28):
+                size = 2 * elements
+                ring = 2 * (gpus - 1) * latency + 2 * (gpus - 1) / gpus * size / bandwidth
+                trees = 2 * (gpus.bit_length() - 1) * latency + 2 * size / bandwidth
+                once = latency + size / gpus / bandwidth
+                for name, seconds in (
+                    ("all_reduce", min(ring, trees)),
+                    ("all_gather", (gpus - 1) * once),
+                    ("reduce_scatter", (gpus - 1) * once),
+                    ("alltoall", once),
+                ):
+                    rows.append({**COLLECTIVE, "op_name": name, "num_gpus": gpus, "message_size": elements, "latency": 1e3 * seconds, **changed})
+        self.table(rows, COLLECTIVE_TABLE)
+
+    def test_collectives_become_the_links_of_a_cluster(self):
+        self.put(f"{MODULE}/systems/h100_sxm.yaml", "gpu:\n  mem_bw: 3350000000000\n  mem_capacity: 80000000000\n  bfloat16_tc_flops: 989000000000000\n")
+        self.collectives(7e-6, 3e11)
+        said = self.succeed("cluster", "h100", "--gpus", "4", "--tables", "package", "--out", "new")
+        cluster = json.loads((self.folder / "new" / "h100.json").read_text())
+        self.assertEqual(4, len(cluster["devices"]))
+        roofline = {"launch": 2.5e-06, "operations": 989e12, "bandwidth": 3.35e12}
+        self.assertEqual({"name": "gpu0", "kind": "NVIDIA H100 80GB HBM3", "memory": 80e9, "roofline": roofline}, cluster["devices"][0])
+        self.assertAlmostEqual(1, cluster["inside"]["latency"] / 7e-6, delta=0.02)
+        self.assertAlmostEqual(1, cluster["inside"]["bandwidth"] / 3e11, delta=0.02)
+        self.assertRegex(
+            said,
+            r"^new/h100.json: 4 of NVIDIA H100 80GB HBM3, links of [67][.0-9]* us and (29|30)[.0-9]* GB/s; "
+            r"mean errors: all_reduce [01] %, all_gather [01] %, reduce_scatter [01] %, alltoall [01] %\n$",
+        )
+        # xflow reads it.
+        split = subprocess.run([PROGRAM, "simulate", "none.onnx", "--cluster", "new/h100.json"], cwd=self.folder, capture_output=True, text=True)
+        self.assertIn("none.onnx", split.stderr)
+
+    def test_clusters(self):
+        command = ("cluster", "h100", "--tables", "package")
+        self.assertEqual("xflow_onnx.profiles: no cluster 'h100'; there are: none\n", self.refused(*command))
+        self.collectives(7e-6, 3e11)
+        self.assertEqual("xflow_onnx.profiles: expected 2 to 8 GPUs, found 1\n", self.refused(*command, "--gpus", "1"))
+        self.assertEqual(
+            f"xflow_onnx.profiles: {MODULE}/systems/h100_sxm.yaml: expected a line '  mem_capacity: NUMBER'\n", self.refused(*command)
+        )
+        self.collectives(7e-6, 3e11, nccl_dtype="int8")
+        self.assertEqual(f"xflow_onnx.profiles: {COLLECTIVE_TABLE}: all_reduce: no row is in half\n", self.refused(*command))
 
     def test_a_wheel_and_its_folder_give_the_same(self):
         wheel = self.folder / "aiconfigurator_core-0.12.0-cp311-abi3-any.whl"

@@ -15,6 +15,7 @@
 #include "src/devices/profile/features.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/profile/roofline_time.h"
+#include "src/kernels/device.h"
 #include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
@@ -22,9 +23,7 @@ namespace {
 
 // Times that differ by less than this factor do not decide whether a merge is quicker.
 constexpr double kDecided = 1.05;
-// The probability from which a sign is sure, and the deviations that hold nine tenths of the errors.
-constexpr double kSure = 0.9;
-constexpr double kInterval = 1.6449;
+constexpr double kSure = 0.9;  // the probability from which a sign is sure
 
 // A kernel with its times in nanoseconds.
 struct Compared {
@@ -54,7 +53,7 @@ ProfileErrors errors_of(std::string name, bool modelled, const std::vector<const
   std::vector<double> roofline;
   std::size_t covered = 0;
   for (const Compared* kernel : kernels) {
-    if (std::abs(std::log(kernel->measured / kernel->predicted)) <= kInterval * kernel->error.deviation) ++covered;
+    if (std::abs(std::log(kernel->measured / kernel->predicted)) <= kNineTenths * kernel->error.deviation) ++covered;
     errors.push_back(std::abs(kernel->predicted / kernel->measured - 1));
     if (kernel->roofline) roofline.push_back(std::abs(*kernel->roofline / kernel->measured - 1));
   }

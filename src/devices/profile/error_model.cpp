@@ -4,15 +4,15 @@
 #include <cmath>
 
 #include "src/devices/profile/features.h"
+#include "src/kernels/device.h"
 
 namespace xflow::cost::profile {
 namespace {
 
 constexpr std::size_t kFew = 20;
-constexpr std::size_t kMostInPairs = 400;   // errors whose pairs tell the correlation
-constexpr double kQuantile = 0.9;           // of the held-out errors
-constexpr double kNormalQuantile = 1.6449;  // deviations within which nine tenths of a normal distribution are
-constexpr double kMostDeviations = 3;       // an error that is further away counts as one that is so far
+constexpr std::size_t kMostInPairs = 400;  // errors whose pairs tell the correlation
+constexpr double kQuantile = 0.9;          // of the held-out errors
+constexpr double kMostDeviations = 3;      // an error that is further away counts as one that is so far
 constexpr std::array<double, 6> kLengths = {0.1, 0.3, 1, 3, 10, 30};
 
 // near^2 and far^2, by least squares of the squared errors.
@@ -52,7 +52,7 @@ void scale(const std::vector<HeldOutError>& errors, ErrorModel& model) {
   if (deviations.empty()) return;
   const auto at = deviations.begin() + std::lround(kQuantile * static_cast<double>(deviations.size() - 1));
   std::ranges::nth_element(deviations, at);
-  double factor = *at / kNormalQuantile;
+  double factor = *at / kNineTenths;
   if (errors.size() < kFew) factor = std::max(1.0, factor);
   model.near *= factor;
   model.far *= factor;

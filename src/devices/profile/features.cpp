@@ -20,12 +20,21 @@ double elements(std::span<const std::int64_t> dims) {
 
 double bytes(const ops::TensorSpec& tensor) { return elements(tensor.dims) * static_cast<double>(ir::bits(tensor.data_type)) / 8; }
 
+// Two products: [..., rows, width] of queries with [..., width, keys], and their weights with values. The
+// value is [..., keys, width].
+double products_of_attention(const ops::KernelSpec& spec) {
+  if (spec.operands.size() < 3 || spec.operands[2].dims.size() < 2) return 0;
+  const std::vector<std::int64_t>& value = spec.operands[2].dims;
+  return 2 * (elements(spec.operands[0].dims) + elements(spec.results[0].dims)) * static_cast<double>(value[value.size() - 2]);
+}
+
 // Weights are [outputs, inputs / groups, kernel...] for a convolution and [inputs, outputs / groups,
 // kernel...] for a transposed one.
 double products(const ops::KernelSpec& spec) {
   if (spec.operands.empty() || spec.results.empty()) return 0;
   const ops::TensorSpec& x = spec.operands[0];
   const double results = elements(spec.results[0].dims);
+  if (spec.is(ops::KernelFamily::attention)) return products_of_attention(spec);
   if (spec.is(ops::KernelFamily::product) && !x.dims.empty()) return 2 * results * static_cast<double>(x.dims.back());
   if (spec.operands.size() > 1 && !spec.operands[1].dims.empty()) {
     const ops::TensorSpec& weight = spec.operands[1];

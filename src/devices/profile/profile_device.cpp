@@ -93,6 +93,7 @@ void ProfileDevice::learn(const ops::KernelSpec& spec, Layout layout, const Kern
   longest_ = std::max(longest_, spec.post.size());
   const auto has_graph = [](const ops::PostOperation& post) { return !post.function.graph.empty(); };
   if (!spec.function.graph.empty() || std::ranges::any_of(spec.post, has_graph)) reads_function_graphs_ = true;
+  if (spec.is(ops::KernelFamily::attention)) attention_.insert(class_of(spec));
   if (spec.is(ops::KernelFamily::reorder)) return;
   if (layout == Layout::any) {
     chooses_.insert(ops::kernel_name(spec));
@@ -111,6 +112,8 @@ std::unique_ptr<Device> ProfileDevice::for_thread() const {
 }
 
 bool ProfileDevice::chooses_layout(const ops::KernelSpec& spec) const { return chooses_.contains(ops::kernel_name(spec)); }
+
+bool ProfileDevice::has_attention(const ops::KernelSpec& spec) const { return attention_.contains(class_of(priced(spec))); }
 
 bool ProfileDevice::works_as(const ops::KernelSpec& spec, Layout layout) const {
   if (layout == Layout::plain) return true;

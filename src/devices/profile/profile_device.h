@@ -32,6 +32,8 @@ class ProfileDevice final : public Device {
   bool works_in(const ops::KernelSpec& spec, Layout layout) const override { return works_as(priced(spec), layout); }
   bool can_fuse(const ops::KernelSpec& base, const ops::PostOperation& post) const override { return fuses_as(priced(base), priced(post)); }
   ViewSupport views() const override { return profile_.views; }
+  // True if the profile has attention of this element type.
+  bool has_attention(const ops::KernelSpec& spec) const override;
   // True if the profile was recorded on a device that reads them.
   bool reads_function_graphs() const override { return reads_function_graphs_; }
   Result<KernelCost> measure(const ops::KernelSpec& spec, Layout layout) override { return cost_of(priced(spec), layout); }
@@ -72,10 +74,11 @@ class ProfileDevice final : public Device {
   Calibration calibration_;
   std::map<std::string, Nanoseconds> floors_;  // by class, the median of the kernels at the floor
   std::vector<Chosen> chosen_;
-  std::set<std::string> chooses_;  // kernels
-  std::set<std::string> layouts_;  // "kernel:variant type layout"
-  std::set<std::string> fused_;    // "kernel type operation"
-  std::size_t longest_ = 0;        // longest chain in the profile
+  std::set<std::string> chooses_;    // kernels
+  std::set<std::string> layouts_;    // "kernel:variant type layout"
+  std::set<std::string> fused_;      // "kernel type operation"
+  std::set<std::string> attention_;  // classes of attention in the profile
+  std::size_t longest_ = 0;          // longest chain in the profile
   bool reads_function_graphs_ = false;
   std::size_t recorded_ = 0;
   std::size_t modelled_ = 0;
