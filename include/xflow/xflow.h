@@ -176,6 +176,10 @@ XFLOW_API xflow_status xflow_options_set_max_states(xflow_options* options, uint
 // `bytes` if that is more (default 64 KiB in an optimisation, otherwise 0).
 XFLOW_API xflow_status xflow_options_set_max_growth(xflow_options* options, double fraction, uint64_t bytes, xflow_error** error);
 
+// Leaves out rewrites of parts whose predicted gain is positive with a smaller probability than this one,
+// which is above 0.5 and below 1 (docs/cost.md, *How sure a gain is*). Default: each gain counts.
+XFLOW_API xflow_status xflow_options_set_confidence(xflow_options* options, double probability, xflow_error** error);
+
 // How rewrites may change floating point results (docs/rules.md, *Floating point*).
 typedef enum xflow_numerics {
   XFLOW_NUMERICS_EXACT = 0,     // the same bits of each element
@@ -195,6 +199,9 @@ XFLOW_API xflow_status xflow_options_skip_rule(xflow_options* options, const cha
 // Sets the source of kernel times: "cpu", "cuda:N", "profile:FILE" (DeviceOptions::name of
 // <xflow/device.h>). Default: the runner if there is one, otherwise the CPU.
 XFLOW_API xflow_status xflow_options_set_device(xflow_options* options, const char* name, xflow_error** error);
+// With a profile, prices kernels in float32 as the same kernels in `type`, "bf16" or "fp16" (docs/cost.md).
+// Default: their own type. A call refuses other types.
+XFLOW_API xflow_status xflow_options_set_priced_as(xflow_options* options, const char* type, xflow_error** error);
 // Sets the threads of one kernel, 1 to 1024. Default: 1.
 XFLOW_API xflow_status xflow_options_set_threads(xflow_options* options, int threads, xflow_error** error);
 // Sets the shell command of a program that runs models (docs/runner.md). Default: xflow runs them.

@@ -38,7 +38,11 @@ void bind_options(nb::module_& module) {
           nb::arg("seconds").none(), nb::arg("states").none())
       .def("set_rules", [](OptimizeOptions& o, const xflow::RuleSet& rules) { o.search.rule_text = rules.text(); })
       .def("set_numerics", [](OptimizeOptions& o, const std::string& text) { o.search.numerics = value_of(xflow::parse_numerics(text)); })
+      .def(
+          "set_confidence", [](OptimizeOptions& o, std::optional<double> probability) { o.search.confidence = probability; },
+          nb::arg("probability").none())
       .def("set_device", [](OptimizeOptions& o, std::string name) { o.device.name = std::move(name); })
+      .def("set_priced_as", [](OptimizeOptions& o, std::string type) { o.device.priced_as = std::move(type); })
       .def("set_runner", [](OptimizeOptions& o, std::string runner) { o.device.runner = std::move(runner); })
       .def("set_threads", [](OptimizeOptions& o, int threads) { o.device.threads = threads; })
       .def("set_cost_database", [](OptimizeOptions& o, std::string path) { o.device.cost_database = std::move(path); })

@@ -71,6 +71,8 @@ def optimize(
     output: "str | os.PathLike[str] | None" = None,
     rules: "Rules | None" = None,
     numerics: "typing.Literal['exact', 'rounding', 'any']" = "rounding",
+    confidence: "float | None" = None,
+    priced_as: "typing.Literal['bf16', 'fp16'] | None" = None,
     threads: int = 1,
     gate: bool = True,
     time_limit: "float | None" = None,
@@ -90,6 +92,8 @@ def optimize(
     progress: called a few times per second; an exception in it ends the call.
     rules: rules that replace the built-in ones; each is proved before.
     numerics: how rewrites may change floating point results.
+    confidence: above 0.5 and below 1; leaves out rewrites of parts whose gain is positive with a smaller probability.
+    priced_as: with a profile, the type whose times kernels in float32 have. Default: their own.
     threads: threads of one kernel. gate: whether the result must be measured to be faster. time_limit: seconds of
         the whole call. cost_database: file of measured costs.
 
@@ -107,6 +111,8 @@ def optimize(
     options.set_budget(*_budget(budget))
     options.set_threads(threads)
     options.set_numerics(numerics)
+    options.set_confidence(confidence)
+    options.set_priced_as(priced_as or "")
     options.set_gate(gate)
     if rules is not None:
         options.set_rules(rules)

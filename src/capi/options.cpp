@@ -241,6 +241,15 @@ xflow_status xflow_options_set_max_growth(xflow_options* options, double fractio
   });
 }
 
+xflow_status xflow_options_set_confidence(xflow_options* options, double probability, xflow_error** error) {
+  return set(options, OptionName::confidence, error, [&](xflow_options& o) -> Result<void> {
+    if (!(probability > 0.5 && probability < 1))
+      return xflow::fail(ErrorCode::invalid_argument, fmt::format("probability must be above 0.5 and below 1, found {}", probability));
+    o.optimize.search.confidence = probability;
+    return {};
+  });
+}
+
 xflow_status xflow_options_set_numerics(xflow_options* options, xflow_numerics numerics, xflow_error** error) {
   return set(options, OptionName::numerics, error, [&](xflow_options& o) -> Result<void> {
     switch (numerics) {
@@ -275,6 +284,11 @@ xflow_status xflow_options_skip_rule(xflow_options* options, const char* name, x
 xflow_status xflow_options_set_device(xflow_options* options, const char* name, xflow_error** error) {
   return set_text(options, OptionName::device, name, "name", error,
                   [](xflow_options& o, std::string text) { o.optimize.device.name = std::move(text); });
+}
+
+xflow_status xflow_options_set_priced_as(xflow_options* options, const char* type, xflow_error** error) {
+  return set_text(options, OptionName::priced_as, type, "type", error,
+                  [](xflow_options& o, std::string text) { o.optimize.device.priced_as = std::move(text); });
 }
 
 xflow_status xflow_options_set_threads(xflow_options* options, int threads, xflow_error** error) {

@@ -27,10 +27,12 @@ const std::map<std::string, Setter>& setters() {
       {"set_search_seconds", [](auto o, auto e) { return xflow_options_set_search_seconds(o, 0.5, e); }},
       {"set_max_states", [](auto o, auto e) { return xflow_options_set_max_states(o, 1, e); }},
       {"set_max_growth", [](auto o, auto e) { return xflow_options_set_max_growth(o, 0, 0, e); }},
+      {"set_confidence", [](auto o, auto e) { return xflow_options_set_confidence(o, 0.9, e); }},
       {"set_numerics", [](auto o, auto e) { return xflow_options_set_numerics(o, XFLOW_NUMERICS_EXACT, e); }},
       {"set_rules", [](auto o, auto e) { return xflow_options_set_rules(o, kRule, e); }},
       {"skip_rule", [](auto o, auto e) { return xflow_options_skip_rule(o, "relu-twice", e); }},
       {"set_device", [](auto o, auto e) { return xflow_options_set_device(o, "cpu", e); }},
+      {"set_priced_as", [](auto o, auto e) { return xflow_options_set_priced_as(o, "bf16", e); }},
       {"set_threads", [](auto o, auto e) { return xflow_options_set_threads(o, 1024, e); }},
       {"set_runner", [](auto o, auto e) { return xflow_options_set_runner(o, "false", e); }},
       {"set_cost_database", [](auto o, auto e) { return xflow_options_set_cost_database(o, "costs", e); }},
@@ -63,7 +65,7 @@ TEST(COptions, OfTextHaveACharacter) {
   const std::pair<TextSetter, const char*> texts[] = {
       {&xflow_options_add_input_file, "path"},    {&xflow_options_allow_external, "folder"}, {&xflow_options_set_external_data, "name"},
       {&xflow_options_skip_rule, "name"},         {&xflow_options_set_device, "name"},       {&xflow_options_set_runner, "command"},
-      {&xflow_options_set_cost_database, "path"},
+      {&xflow_options_set_cost_database, "path"}, {&xflow_options_set_priced_as, "type"},
   };
   const Owned<xflow_options> options(xflow_options_new());
   for (const auto& [setter, argument] : texts) {
@@ -94,6 +96,9 @@ TEST(COptions, AreInTheirRange) {
   refused("states must be at least 1, found 0", [&](auto e) { return xflow_options_set_max_states(o, 0, e); });
   refused("fraction must be at least 0 and finite, found -0.1", [&](auto e) { return xflow_options_set_max_growth(o, -0.1, 0, e); });
   refused("fraction must be at least 0 and finite, found inf", [&](auto e) { return xflow_options_set_max_growth(o, inf, 0, e); });
+  refused("probability must be above 0.5 and below 1, found 0.5", [&](auto e) { return xflow_options_set_confidence(o, 0.5, e); });
+  refused("probability must be above 0.5 and below 1, found 1", [&](auto e) { return xflow_options_set_confidence(o, 1, e); });
+  refused("probability must be above 0.5 and below 1, found nan", [&](auto e) { return xflow_options_set_confidence(o, std::nan(""), e); });
   refused("numerics 3 is none of 0, 1, 2", [&](auto e) { return xflow_options_set_numerics(o, static_cast<xflow_numerics>(3), e); });
   refused("threads must be from 1 to 1024, found 0", [&](auto e) { return xflow_options_set_threads(o, 0, e); });
   refused("threads must be from 1 to 1024, found 1025", [&](auto e) { return xflow_options_set_threads(o, 1025, e); });

@@ -120,6 +120,42 @@ def test_errors_have_a_code_a_message_and_a_place(tmp_path):
     assert caught.value.code == "unsupported" and str(caught.value).startswith("no device 'npu'")
 
 
+ROOFLINE = """xflow profile 1
+device of the test
+model roofline
+library none
+threads 1
+roofline launch 1000
+roofline bandwidth 2e+10
+roofline peak float32 5e+10
+"""
+
+
+def test_kernels_in_float32_have_the_times_of_another_type(tmp_path):
+    profile = tmp_path / "roofline.xprof"
+    profile.write_text(ROOFLINE + "roofline peak bfloat16 5e+10\n")
+    options = {"device": f"profile:{profile}", "gate": False}
+    _, whole = optimize(models.transposes(), **options)
+    _, half = optimize(models.transposes(), **options, priced_as="bf16")
+    assert half.predicted_before < whole.predicted_before
+    with pytest.raises(xflow_onnx.Error, match=r"^expected bf16 or fp16 as the type of times, found 'int8'$"):
+        optimize(models.transposes(), **options, priced_as="int8")
+
+
+def test_gains_that_are_not_sure_enough_are_left_out(tmp_path):
+    profile = tmp_path / "roofline.xprof"
+    profile.write_text(ROOFLINE)
+    device = f"profile:{profile}"
+    model, report = optimize(models.transposes(), device=device, gate=False, confidence=0.9)
+    (gain,) = report.to_dict()["gains"]
+    assert models.operators(model) == ["Relu"] and 0.9 < gain["sureness"] < 1
+    model, report = optimize(models.transposes(), device=device, gate=False, confidence=(1 + gain["sureness"]) / 2)
+    assert models.operators(model) == ["Transpose", "Transpose", "Relu"] and not report.improved
+    assert len(report.to_dict()["unsure"]) == 1
+    with pytest.raises(xflow_onnx.Error, match=r"^confidence 0.5 is not above 0.5 and below 1$"):
+        optimize(models.transposes(), confidence=0.5)
+
+
 def test_rules_replace_the_built_in_ones_and_must_be_proved():
     wrong = xflow_onnx.Rules.parse("rule wrong\n  source\n    y = x + 0\n  target\n    y = x + 1\n")
     with pytest.raises(xflow_onnx.Error) as caught:
