@@ -44,8 +44,9 @@ endif()
 if(XFLOW_SANITIZE)
   target_compile_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE})
-  if(XFLOW_SANITIZE MATCHES "fuzzer") # modules that are UNFUZZED, see xflow_module
-    target_compile_options(xflow_compiler INTERFACE $<$<BOOL:$<TARGET_PROPERTY:XFLOW_UNFUZZED>>:-O0;-fno-sanitize=fuzzer-no-link>)
+  if(XFLOW_SANITIZE MATCHES "fuzzer") # see xflow_module
+    target_compile_options(xflow_compiler INTERFACE $<$<BOOL:$<TARGET_PROPERTY:XFLOW_UNFUZZED>>:-fno-sanitize=fuzzer-no-link>)
+    target_compile_options(xflow_compiler INTERFACE $<$<BOOL:$<TARGET_PROPERTY:XFLOW_HOT>>:-O1>)
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU") # g++ sees uninitialised members in what the sanitizers add
     target_compile_options(xflow_compiler INTERFACE -Wno-maybe-uninitialized)

@@ -32,14 +32,14 @@ function(xflow_sources result module)
   set(${result} ${sources} PARENT_SCOPE)
 endfunction()
 
-# xflow_module(NAME [UNFUZZED] [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp and the
+# xflow_module(NAME [HOT] [UNFUZZED] [TOGETHER n] [FOLDERS folder...] [LIBRARIES target...]): the library xflow_NAME of src/NAME/*.cpp and the
 # listed folders in it, on top of all modules declared before it. LIBRARIES are for this module (and its tests) alone. A module without sources is only a
 # name for the modules below it. TOGETHER compiles n sources as one where XFLOW_TOGETHER is on (names in their unnamed namespaces must be
 # unique in the module): much of the compiler's time goes into headers and templates that sources have in common. UNFUZZED is a module
-# that no fuzz target runs and no test of scripts/sanitize spends time in: with sanitizers it is compiled without optimisation and libFuzzer's
-# counters, which takes a third of the time.
+# that no fuzz target runs and no test of scripts/sanitize spends time in: with sanitizers it is compiled without libFuzzer's counters. In a
+# HOT one these spend most of their time: with sanitizers it alone is optimised.
 function(xflow_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 module "UNFUZZED" "TOGETHER" "FOLDERS;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 module "HOT;UNFUZZED" "TOGETHER" "FOLDERS;LIBRARIES")
   set(target xflow_${name})
   set(lower ${XFLOW_MODULES})
   list(TRANSFORM lower PREPEND xflow_)
@@ -54,7 +54,7 @@ function(xflow_module name)
       target_precompile_headers(xflow_pch PRIVATE ${XFLOW_STD_HEADERS})
     endif()
     target_precompile_headers(${target} REUSE_FROM xflow_pch)
-    set_target_properties(${target} PROPERTIES XFLOW_UNFUZZED ${module_UNFUZZED})
+    set_target_properties(${target} PROPERTIES XFLOW_UNFUZZED ${module_UNFUZZED} XFLOW_HOT ${module_HOT})
     if(module_TOGETHER)
       xflow_compile_together(${target} ${module_TOGETHER})
     endif()
