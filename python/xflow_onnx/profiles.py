@@ -252,13 +252,18 @@ def write(path: pathlib.Path, text: str) -> None:
     whole.replace(path)
 
 
-def get(arguments: argparse.Namespace) -> None:
+def named(arguments: argparse.Namespace, what: str, known_of: "Callable[[Tables], dict[str, tuple[str, str]]]") -> "tuple[Tables, str, str]":
+    """The tables, and the system and the table of the name that the arguments have."""
     arguments.out.mkdir(parents=True, exist_ok=True)
     tables = tables_of(arguments)
-    known = tables.products()
+    known = known_of(tables)
     if arguments.name not in known:
-        raise Refused(f"no profile '{arguments.name}'; there are: {', '.join(known)}")
-    system, table = known[arguments.name]
+        raise Refused(f"no {what} '{arguments.name}'; there are: {', '.join(known) or 'none'}")
+    return tables, *known[arguments.name]
+
+
+def get(arguments: argparse.Namespace) -> None:
+    tables, system, table = named(arguments, "profile", Tables.products)
     text, said = text_of(tables, system, table)
     path = arguments.out / f"{arguments.name}.xprof"
     write(path, text)
@@ -294,12 +299,7 @@ def fitted(times: "dict[tuple[int, ...], list[float]]") -> "tuple[float, float]"
 
 
 def cluster(arguments: argparse.Namespace) -> None:
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    tables = tables_of(arguments)
-    known = tables.collectives()
-    if arguments.name not in known:
-        raise Refused(f"no cluster '{arguments.name}'; there are: {', '.join(known) or 'none'}")
-    system, table = known[arguments.name]
+    tables, system, table = named(arguments, "cluster", Tables.collectives)
     rows = rows_of(tables, table, COLLECTIVE_COLUMNS)
     times = {
         operation: times_of([row for row in rows if row["op_name"] == operation], f"{table}: {operation}", ("nccl_dtype", "half"), COLLECTIVE)

@@ -9,8 +9,10 @@ import tempfile
 import unittest
 import zipfile
 
+import onnx
 import pyarrow
 import pyarrow.parquet
+from onnx import helper
 
 PYTHON = pathlib.Path(__file__).resolve().parents[2] / "python"
 PROGRAM = os.path.abspath(sys.argv.pop(1))
@@ -162,9 +164,12 @@ class Profiles(unittest.TestCase):
             r"^new/h100.json: 4 of NVIDIA H100 80GB HBM3, links of [67][.0-9]* us and (29|30)[.0-9]* GB/s; "
             r"mean errors: all_reduce [01] %, all_gather [01] %, reduce_scatter [01] %, alltoall [01] %\n$",
         )
-        # xflow reads it.
-        split = subprocess.run([PROGRAM, "simulate", "none.onnx", "--cluster", "new/h100.json"], cwd=self.folder, capture_output=True, text=True)
-        self.assertIn("none.onnx", split.stderr)
+        values = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [4, 8]) for name in "xy"]
+        graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"])], "relu", values[:1], values[1:])
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), self.folder / "relu.onnx")
+        run = subprocess.run([PROGRAM, "simulate", "relu.onnx", "--cluster", "new/h100.json"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((0, ""), (run.returncode, run.stderr))
+        self.assertIn("3 of 4 devices have no nodes", run.stdout)
 
     def test_clusters(self):
         command = ("cluster", "h100", "--tables", "package")
