@@ -127,9 +127,9 @@ class Examples(unittest.TestCase):
         files, lines, cls.commands = examples((REPOSITORY / PAGE).read_text())
         assert len(files) == 5 and len(lines) == 4, f"{len(files)} files and {len(lines)} lines are found in the page"
         copy_with(files, lines)
-        cls.succeed("scripts/configure", "release", "OFF", XFLOW_DEPS_DIR=str(DEPS))
-        # What no example touches is not built.
-        # The rest is compiled quickly.
+        # What no example touches is not built, and the rest is compiled quickly: clang takes half of the time of g++ here.
+        compiler = {"CXX": "clang++"} if shutil.which("clang++") else {}
+        cls.succeed("scripts/configure", "release", "OFF", XFLOW_DEPS_DIR=str(DEPS), **compiler)
         cls.succeed("cmake", "build/release", "-DXFLOW_CUDA=OFF", "-DXFLOW_MPI=OFF", "-DXFLOW_CBC=OFF", "-DXFLOW_TOGETHER=ALL", "-DCMAKE_CXX_FLAGS_RELEASE=-O0 -DNDEBUG")
         cls.succeed("ninja", "-C", "build/release", "xflow_prove")
         cls.outputs = {}
