@@ -27,6 +27,7 @@
 #include <xflow/text.h>
 #include <xflow/time.h>
 #include <xflow/trace.h>
+#include <xflow/train_policy.h>
 #include <xflow/verify.h>
 #include <xflow/verify_models.h>
 #include <xflow/version.h>

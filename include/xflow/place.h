@@ -43,6 +43,7 @@ enum class PlacementMethod : std::uint8_t {
   list,       // latency: each group goes to the device where it ends first
   milp,       // max load: mixed integer programs, solved by COIN-OR Cbc
   split,      // no search: the value of a given split
+  policy,     // no search: a learned policy (PlaceOptions::policy)
 };
 // Returns the name of a method: "auto", "orders".
 constexpr const char* to_string(PlacementMethod method) {
@@ -63,6 +64,8 @@ constexpr const char* to_string(PlacementMethod method) {
       return "milp";
     case PlacementMethod::split:
       return "split";
+    case PlacementMethod::policy:
+      return "policy";
   }
   return "";
 }
@@ -129,12 +132,17 @@ struct PlaceOptions {
   PlacementMethod method = PlacementMethod::automatic;          // how the placement is found
   // Time limit. It stops the sequence of steps that the seed determines.
   Seconds budget{10};
-  // Number of steps; a step is a proposal of the local search, a pair of ideals, an interval of an order, or
-  // eight rows of an iteration of the simplex method.
+  // Number of steps; a step is a proposal of the local search, a pair of ideals, an interval of an order,
+  // eight rows of an iteration of the simplex method, or a device that a policy weighs for a group.
   // Without a time limit that stops earlier, results depend on the instance, the method, the seed and this
   // number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of random orders and steps
+  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places the nodes; the method
+  // must be `automatic`. Empty: methods search.
+  std::string policy;
+  // Whether a local search improves what the policy finds, in what is left of the budget and the steps.
+  bool search_after = false;
   // finish() ends the call with the best placement so far; stop() with ErrorCode::limit, "cancelled".
   CancellationToken cancel;
 };
@@ -186,7 +194,8 @@ inline bool PlacementResult::fits_memory() const {
 // Errors: unreadable for a document that is no instance, with the first fault and its node or edge;
 // unsupported for nodes that no device can hold, for a latency of backward nodes, for `list` without a CPU,
 // for `ideals` with more ideals than fit, and for `milp` in a build without Cbc (docs/building.md);
-// invalid_argument for a method that the objective does not have; limit if no placement within the memory
+// invalid_argument for a method that the objective or a policy does not have, and for a policy of another
+// objective; unreadable for a file that is no policy; limit if no placement within the memory
 // was found, or "cancelled".
 XFLOW_API Result<PlacementResult> place(std::string_view instance, const PlaceOptions& options = {});
 // The same for a file. Errors: also unreadable for a missing file.

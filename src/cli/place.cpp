@@ -22,6 +22,7 @@ struct PlaceArguments {
   std::string method = "auto";
   std::string budget;
   std::string json;
+  std::string then;
   PlaceOptions options;
 };
 
@@ -39,7 +40,7 @@ PlacementMethod method_of(const std::string& name) {
 
 Result<void> check_json_path(const PlaceArguments& a) {
   std::error_code ignored;
-  for (const std::string& input : {a.input, a.split}) {
+  for (const std::string& input : {a.input, a.split, a.options.policy}) {
     if (!a.json.empty() && std::filesystem::equivalent(a.json, input, ignored))
       return fail(ErrorCode::invalid_argument, "the result would overwrite a file that is read", a.json);
   }
@@ -50,6 +51,7 @@ Result<PlacementResult> result_of(PlaceArguments& a) {
   XFLOW_CHECK(check_json_path(a));
   a.options.objective = objective_of(a.objective);
   a.options.method = method_of(a.method);
+  a.options.search_after = !a.then.empty();
   if (!a.split.empty()) return evaluate_split_files(a.input, a.split, a.options.objective);
   // A number of steps alone is a result that does not depend on the machine.
   if (a.options.steps) a.options.budget = Seconds(std::numeric_limits<double>::infinity());
@@ -85,13 +87,15 @@ void add_place(CLI::App& sub, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "milp", "greedy", "list"}))
       ->excludes(split);
+  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places the nodes (xflow train-policy)")->excludes(split);
+  sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
   sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps")->excludes(split);
   sub.add_option("--steps", a->options.steps, "limit of steps; the same number gives the same result")
       ->check(CLI::Range(0.0, 1e15))
       ->excludes(split);
   add_seed(sub, a->options.seed, "seed of the search")->excludes(split);
   sub.add_option("--json", a->json, "also write the result as JSON to this file; - is standard output");
-  group(sub, "Search", {"--method", "--budget", "--steps", "--seed"});
+  group(sub, "Search", {"--method", "--policy", "--then", "--budget", "--steps", "--seed"});
   group(sub, "Output", {"--json"});
   sub.footer(
       "auto runs all methods for the objective and keeps the best placement. ideals finds the best\n"
@@ -99,7 +103,8 @@ void add_place(CLI::App& sub, Command& command) {
       "load is the largest load of a device: the time between two samples in a full pipeline. The bound\n"
       "holds for every placement.\n\n" +
       examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
-                "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json"}));
+                "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json",
+                "xflow place instance.json --policy policy.npz --then local-search --budget 5s"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }
 

@@ -13,6 +13,13 @@ namespace xflow::parallel {
 // A value this close to a bound is optimal: both are sums of rounded numbers.
 inline constexpr double kCloseToBound = 1 + 1e-9;
 
+// A placement of the groups of useful_problem() that was found before.
+struct PlacementStart {
+  GroupDevices devices;  // within the memory
+  std::uint64_t steps = 0;
+  PlacementStop stop = PlacementStop::finished;  // why no better one was found
+};
+
 struct FoundPlacement {
   BestPlacement best;
   PlacementMethod method = PlacementMethod::local;  // that found it

@@ -29,6 +29,15 @@ class LatencyMethods {
     found_.bound = {longest_path(instance), PlacementBound::longest_path};
   }
 
+  // From a placement, without other starts.
+  FoundPlacement improve(const PlacementStart& start, PlacementMethod method) {
+    offer(start.devices, PlacementMethod::policy);
+    if (method == PlacementMethod::local) search();
+    const auto stop = method == PlacementMethod::local ? budget_.stop() : start.stop;
+    found_.stop = found_.is_optimal() ? PlacementStop::optimal : stop.value_or(PlacementStop::finished);
+    return found_;
+  }
+
   Result<FoundPlacement> run(PlacementMethod method) {
     if (method == PlacementMethod::list && problem_.cpus == 0)
       return fail(ErrorCode::unsupported, "the method list needs a CPU; use the method greedy");
@@ -152,9 +161,11 @@ std::optional<GroupDevices> filled_in_order(const PlacementProblem& problem, std
 }
 
 Result<FoundPlacement> place_for_latency(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node,
-                                         const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed,
-                                         SearchBudget& budget) {
-  return LatencyMethods(instance, group_of_node, problem, seed, budget).run(method);
+                                         const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget,
+                                         const PlacementStart* start) {
+  LatencyMethods methods(instance, group_of_node, problem, seed, budget);
+  if (start != nullptr) return methods.improve(*start, method);
+  return methods.run(method);
 }
 
 }  // namespace xflow::parallel

@@ -15,8 +15,9 @@ std::optional<GroupDevices> filled_in_order(const PlacementProblem& problem, std
 
 // Searches the smallest latency of the instance, whose groups are those of the problem; the problem has at
 // most one CPU, which is a core for each node. Errors: limit if there is no placement among those that were
-// tried.
+// tried. With a start, `local` begins there, and `policy` takes it.
 Result<FoundPlacement> place_for_latency(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node,
-                                         const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget);
+                                         const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget,
+                                         const PlacementStart* start = nullptr);
 
 }  // namespace xflow::parallel

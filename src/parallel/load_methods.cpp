@@ -43,6 +43,19 @@ class LoadMethods {
       prices_.emplace(problem, *solver);
   }
 
+  // From a placement, without other starts.
+  FoundPlacement improve(const PlacementStart& start, PlacementMethod method) {
+    found_.best.value = kInfinity;
+    offer(start.devices, PlacementMethod::policy);
+    found_.bound = quick_load_bound(problem_);
+    if (method == PlacementMethod::local) search(kFirstProposals);
+    raise_bound();
+    if (method == PlacementMethod::local) search(std::numeric_limits<std::uint64_t>::max());
+    const auto stop = method == PlacementMethod::local ? budget_.stop() : start.stop;
+    found_.stop = is_optimal() ? PlacementStop::optimal : stop.value_or(PlacementStop::finished);
+    return found_;
+  }
+
   Result<FoundPlacement> run(PlacementMethod method) {
     found_.best.value = kInfinity;
     if (const auto simple = simple_placement(problem_)) offer(*simple, method);
@@ -203,7 +216,8 @@ std::optional<GroupDevices> simple_placement(const PlacementProblem& problem) {
 }
 
 Result<FoundPlacement> place_for_load(const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget,
-                                      const Result<const IntegerSolver*>& solver) {
+                                      const PlacementStart* start, const Result<const IntegerSolver*>& solver) {
+  if (start != nullptr) return LoadMethods(problem, seed, budget, nullptr).improve(*start, method);
   if (method == PlacementMethod::milp) {
     if (!solver) return fail(solver.error().code, fmt::format("the method milp needs COIN-OR Cbc: {}", solver.error().message));
     if (const std::size_t columns = program_columns(problem); columns > kMostColumns) {

@@ -12,9 +12,10 @@ namespace xflow::parallel {
 
 // Searches the smallest max load. Errors: unsupported for `ideals` with too many, and for `milp` without a
 // solver or with too many columns; limit if there is no placement within the memory among those that were
-// tried. `automatic` without a solver has no bounds of one.
+// tried. `automatic` without a solver has no bounds of one. With a start, `local` begins there, and `policy`
+// takes it.
 Result<FoundPlacement> place_for_load(const PlacementProblem& problem, PlacementMethod method, std::uint64_t seed, SearchBudget& budget,
-                                      const Result<const IntegerSolver*>& solver = integer_solver());
+                                      const PlacementStart* start = nullptr, const Result<const IntegerSolver*>& solver = integer_solver());
 
 // A placement without any search: all groups on one CPU, or on the first accelerators that hold them, those
 // with most bytes first. Nothing if that leaves a group without a device.

@@ -26,12 +26,15 @@ bool has_method(PlacementObjective objective, PlacementMethod method) {
     case PlacementMethod::list:
       return objective == PlacementObjective::latency;
     case PlacementMethod::split:
+    case PlacementMethod::policy:
       return false;
   }
   return false;
 }
 
-Result<void> check(const PlacementInstance& instance, PlacementObjective objective, const std::string& where) {
+}  // namespace
+
+Result<void> check_objective(const PlacementInstance& instance, PlacementObjective objective, const std::string& where) {
   if (objective == PlacementObjective::max_load) return {};
   for (const PlacementNode& node : instance.nodes) {
     if (node.is_backward)
@@ -40,7 +43,6 @@ Result<void> check(const PlacementInstance& instance, PlacementObjective objecti
   return {};
 }
 
-// More devices than groups are of no use.
 PlacementProblem useful_problem(const PlacementInstance& instance, std::span<const std::uint32_t> group_of_node,
                                 PlacementObjective objective) {
   PlacementProblem problem = merge(instance, group_of_node);
@@ -49,6 +51,8 @@ PlacementProblem useful_problem(const PlacementInstance& instance, std::span<con
   problem.cpus = std::min(problem.cpus, objective == PlacementObjective::latency ? 1 : problem.size());
   return problem;
 }
+
+namespace {
 
 // Value and devices of a placement, without a bound.
 Result<PlacementResult> described(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
@@ -80,7 +84,7 @@ void set_bound(PlacementResult& result, const LowerBound& bound) {
 
 Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDevices& devices, PlacementObjective objective,
                                  const std::string& where) {
-  XFLOW_CHECK(check(instance, objective, where));
+  XFLOW_CHECK(check_objective(instance, objective, where));
   XFLOW_TRY(PlacementResult result, described(instance, devices, objective, where));
   SearchBudget unlimited;
   set_bound(result, objective == PlacementObjective::max_load
@@ -89,18 +93,19 @@ Result<PlacementResult> evaluate(const PlacementInstance& instance, const NodeDe
   return result;
 }
 
-Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOptions& options, const std::string& where) {
-  if (!has_method(options.objective, options.method)) {
+Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOptions& options, const std::string& where,
+                              const PlacementStart* start) {
+  if (start == nullptr && !has_method(options.objective, options.method)) {
     return fail(ErrorCode::invalid_argument,
                 fmt::format("the objective {} has no method '{}'", to_string(options.objective), to_string(options.method)));
   }
-  XFLOW_CHECK(check(instance, options.objective, where));
+  XFLOW_CHECK(check_objective(instance, options.objective, where));
   SearchBudget budget(options.budget, options.steps, options.cancel);
   const std::vector<std::uint32_t> group_of_node = groups_of_nodes(instance);
   const PlacementProblem problem = useful_problem(instance, group_of_node, options.objective);
   auto found = options.objective == PlacementObjective::max_load
-                   ? place_for_load(problem, options.method, options.seed, budget)
-                   : place_for_latency(instance, group_of_node, problem, options.method, options.seed, budget);
+                   ? place_for_load(problem, options.method, options.seed, budget, start)
+                   : place_for_latency(instance, group_of_node, problem, options.method, options.seed, budget, start);
   if (!found) return fail(found.error().code, found.error().message, where);
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
   NodeDevices devices = node_devices(group_of_node, found->best.devices);
@@ -114,7 +119,7 @@ Result<PlacementResult> place(const PlacementInstance& instance, const PlaceOpti
   result.method = found->method;
   result.stop = found->stop;
   result.seed = options.seed;
-  result.steps = budget.spent();
+  result.steps = budget.spent() + (start == nullptr ? 0 : start->steps);
   return result;
 }
 

@@ -10,7 +10,7 @@ import re
 import sys
 
 MODULES = ["support", "ir", "ops", "eval", "codegen", "rules", "egraph", "onnx", "verifier", "kernels", "cost", "runtime", "devices", "search",
-           "generator", "partition", "parallel", "validation", "execution", "report", "optimizer", "equivalence", "api", "capi", "cli"]
+           "generator", "partition", "parallel", "validation", "execution", "report", "optimizer", "equivalence", "policy", "api", "capi", "cli"]
 # None knows another.
 DEVICES = sorted(f"devices/{path.parent.name}" for path in (pathlib.Path(__file__).parents[2] / "src/devices").glob("*/README.md"))
 KNOWN = {"devices/cuda": "devices/gpu"}  # but CUDA implements what all GPUs are to xflow

@@ -174,10 +174,10 @@ TEST(WithoutCbc, MilpIsRefusedAndAutoSearches) {
   const PlacementProblem problem = merge(instance, groups_of_nodes(instance));
   const Result<const IntegerSolver*> none = fail(ErrorCode::unsupported, "this xflow was built without cbc: libxflow_cbc.so was not found");
   SearchBudget budget(Seconds(1e10), 100'000, {});
-  const auto refused = place_for_load(problem, PlacementMethod::milp, 1, budget, none);
+  const auto refused = place_for_load(problem, PlacementMethod::milp, 1, budget, nullptr, none);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().text(), "the method milp needs COIN-OR Cbc: this xflow was built without cbc: libxflow_cbc.so was not found");
-  const auto searched = place_for_load(problem, PlacementMethod::automatic, 1, budget, none);
+  const auto searched = place_for_load(problem, PlacementMethod::automatic, 1, budget, nullptr, none);
   ASSERT_TRUE(searched);
   EXPECT_NE(searched->bound.by, PlacementBound::prices);
   EXPECT_NE(searched->bound.by, PlacementBound::milp);

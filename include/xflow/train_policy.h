@@ -1,0 +1,97 @@
+// Trains policies that place graphs on devices (docs/placement.md). PlaceOptions::policy uses them.
+#pragma once
+
+#include <xflow/cancel.h>
+#include <xflow/error.h>
+#include <xflow/export.h>
+#include <xflow/place.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace xflow {
+
+// How a policy is trained and what it decides.
+enum class PolicyMethod : std::uint8_t {
+  // One group of nodes at a time, with rewards after each (Addanki et al., Learning Generalizable Device
+  // Placement Algorithms for Distributed Machine Learning, NeurIPS 2019).
+  placeto,
+};
+// Returns "placeto".
+constexpr const char* to_string(PolicyMethod) { return "placeto"; }
+
+// Why a training ended.
+enum class TrainingStop : std::uint8_t {
+  finished,   // all steps were made
+  cancelled,  // CancellationToken::finish()
+  diverged,   // weights are no longer finite; the best ones so far are kept
+};
+// Returns the reason, for people.
+constexpr const char* to_string(TrainingStop stop) {
+  switch (stop) {
+    case TrainingStop::finished:
+      return "finished";
+    case TrainingStop::cancelled:
+      return "cancelled";
+    case TrainingStop::diverged:
+      return "diverged";
+  }
+  return "";
+}
+
+// How far a training is.
+struct TrainingProgress {
+  std::uint64_t step = 0;  // number of steps so far
+  // Geometric mean of value / value of the first placement over the graphs of validation, for the policy of
+  // this step and for the best one so far.
+  double ratio = 1;
+  double best_ratio = 1;  // see ratio
+};
+
+// The options of train_policy.
+struct TrainPolicyOptions {
+  PolicyMethod method = PolicyMethod::placeto;  // what the policy decides
+  // What placements make small; a policy is for one objective.
+  PlacementObjective objective = PlacementObjective::max_load;
+  // Graphs to train on: "generator:NAME" or "generator:NAME,NAME" with names of graph_family_names(), a
+  // folder whose .json files are instances, or one instance (docs/parallel.md).
+  std::string graphs;
+  // For generated graphs: a cluster that is built in, or a file (docs/cluster.schema.json). The first device
+  // and the links of a host give times of nodes and transfers.
+  std::string cluster = "dgx-h100";
+  std::string out;            // file of the policy (.npz); it is also written during the training
+  std::uint64_t steps = 200;  // in all, with those of a training that is resumed; each is eight episodes on one graph
+  std::uint64_t seed = 1;     // of graphs, first weights and episodes. A resumed training keeps its own.
+  // Continues the training of `out`, whose result is then the same as without the interruption.
+  bool resume = false;
+  std::function<void(const TrainingProgress&)> progress;  // called after each validation
+  CancellationToken cancel;                               // finish() ends the call with the best policy so far
+};
+
+// What a training did.
+struct TrainPolicyResult {
+  std::uint64_t steps = 0;                     // made so far
+  double ratio = 1;                            // TrainingProgress::best_ratio
+  TrainingStop stop = TrainingStop::finished;  // why it ended
+  std::uint64_t seed = 1;                      // TrainPolicyOptions::seed
+  // For validation; a graph whose clusters are placed, too, counts twice.
+  std::size_t graphs = 0;
+
+  // Several lines of text.
+  XFLOW_API std::string to_text() const;
+};
+
+// Names of generated graphs: "cells", "transformers", "layers", "recurrent", "inception".
+XFLOW_API std::vector<std::string> graph_family_names();
+
+// Trains a policy and writes it. Runs in one thread; the result depends on the options alone.
+//
+// Errors: invalid_argument for an unknown family and for a resumed policy with another objective; unreadable
+// for a folder without instances, an instance or a cluster that is none, and for a file to resume that is no
+// policy; unsupported for instances of more than 4,000 groups and latencies of backward nodes; io if the
+// file cannot be written; limit, "cancelled", for CancellationToken::stop().
+XFLOW_API Result<TrainPolicyResult> train_policy(const TrainPolicyOptions& options);
+
+}  // namespace xflow

@@ -1,0 +1,63 @@
+#include "xflow/train_policy.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "src/cli/command.h"
+#include "src/cli/interrupt.h"
+
+namespace xflow::cli {
+namespace {
+
+struct TrainArguments {
+  std::string method = "placeto";
+  std::string objective = "max-load";
+  bool is_quiet = false;
+  TrainPolicyOptions options;
+};
+
+ExitCode run(TrainArguments& a) {
+  a.options.objective = a.objective == to_string(PlacementObjective::latency) ? PlacementObjective::latency : PlacementObjective::max_load;
+  finish_on_signals(a.options.cancel);
+  ProgressLine line(a.is_quiet);
+  a.options.progress = [&](const TrainingProgress& progress) {
+    line.show(fmt::format("step {} of {}: {:.4f} of the first value, best {:.4f}", progress.step, a.options.steps, progress.ratio,
+                          progress.best_ratio));
+  };
+  const auto result = train_policy(a.options);
+  line.show("");
+  if (!result) return report(result.error());
+  print(result->to_text());
+  return ExitCode::done;
+}
+
+}  // namespace
+
+void add_train_policy(CLI::App& sub, Command& command) {
+  auto a = std::make_shared<TrainArguments>();
+  sub.add_option("--graphs", a->options.graphs, "generator:NAME,..., a folder of instances, or an instance")->required();
+  sub.add_option("--out", a->options.out, "file of the policy to write (.npz)")->required();
+  sub.add_option("--method", a->method, "placeto")->capture_default_str()->check(CLI::IsMember({"placeto"}));
+  sub.add_option("--objective", a->objective, "what placements make small: max-load or latency")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"max-load", "latency"}));
+  sub.add_option("--cluster", a->options.cluster, "of generated graphs: name of a cluster, or its file")->capture_default_str();
+  sub.add_option("--steps", a->options.steps, "steps in all; each is eight episodes on one graph")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e15));
+  add_seed(sub, a->options.seed, "seed of graphs, first weights and episodes");
+  sub.add_flag("--resume", a->options.resume, "continue the training of the file of --out");
+  sub.add_flag("--quiet", a->is_quiet, "show no progress");
+  group(sub, "Training", {"--method", "--objective", "--cluster", "--steps", "--seed", "--resume"});
+  sub.footer(
+      "The policy is written after every 20 steps, so that an interrupted training can go on with --resume;\n"
+      "it then ends as if it had not been interrupted. The same options give the same file. Names of\n"
+      "generated graphs: cells, transformers, layers, recurrent, inception (docs/placement.md).\n\n" +
+      examples({"xflow train-policy --graphs generator:cells,transformers,layers --out policy.npz --steps 400",
+                "xflow train-policy --graphs instances/ --objective latency --out policy.npz --resume",
+                "xflow place instance.json --policy policy.npz --then local-search --budget 5s"}));
+  sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
+}
+
+}  // namespace xflow::cli

@@ -1,0 +1,36 @@
+// A policy at work.
+#pragma once
+
+#include <xflow/place.h>
+
+#include <memory>
+#include <string>
+
+#include "src/parallel/search_budget.h"
+#include "src/policy/placement_environment.h"
+#include "src/policy/policy_file.h"
+
+namespace xflow::policy {
+
+// The most groups of an instance for a policy: each pair of groups has memory.
+inline constexpr std::uint32_t kMostGroups = 4'000;
+
+// Groups and first placement fit a policy. Errors: unsupported for more than kMostGroups and for an instance
+// without a first placement within the memory.
+Result<void> check_environment(PlacementEnvironment& environment, const std::string& where);
+
+// The environment of clusters of groups (coarse_groups()), or nothing if they are hardly fewer than the
+// groups of `environment`, or have no first placement within the memory.
+std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
+                                                         const PlacementEnvironment& environment);
+
+// The best placement that the policy passes from a first one. A pass visits all groups; the first ones take
+// the most probable device, until such a pass changes nothing, later ones draw it. Ends after kMostPasses
+// passes, or when the budget is spent; a step is a device of a visited group.
+Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvironment& environment, std::uint64_t seed,
+                                            parallel::SearchBudget& budget);
+
+// place() of <xflow/place.h> by the policy of a file. Errors: those of xflow::place.
+Result<PlacementResult> place_by_policy(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where);
+
+}  // namespace xflow::policy

@@ -1,0 +1,240 @@
+#include "src/policy/trainer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <utility>
+
+#include "src/parallel/random_numbers.h"
+#include "src/policy/distribution.h"
+#include "src/policy/placement_network.h"
+
+namespace xflow::policy {
+namespace {
+
+constexpr std::size_t kEpisodes = 8;
+constexpr int kEpisodePasses = 2;
+constexpr double kDiscount = 0.9;
+constexpr double kEntropy = 0.02;
+constexpr double kEntropySteps = 300;  // after which the entropy term is 1 / e of the first one
+constexpr double kRate = 3e-3;
+constexpr double kRateSteps = 1'000;  // likewise for the rate
+constexpr double kMomentDecay = 0.9;
+constexpr double kVarianceDecay = 0.999;
+constexpr double kLongestDerivative = 1;
+constexpr std::size_t kVisitsPerBatch = 64;
+
+// Choices of several visits below each other.
+class ChoiceBatch {
+ public:
+  void add(const PlacementEnvironment::Choices& choices) {
+    const std::array<const Matrix*, 5> added = {&choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
+    for (std::size_t k = 0; k < added.size(); ++k) {
+      Matrix& to = matrices_[k];
+      to.columns = added[k]->columns;
+      to.rows += added[k]->rows;
+      to.values.insert(to.values.end(), added[k]->values.begin(), added[k]->values.end());
+    }
+    possible_.push_back(choices.possible);
+  }
+  bool is_full() const { return possible_.size() == kVisitsPerBatch; }
+  std::size_t size() const { return possible_.size(); }
+  const std::vector<bool>& possible(std::size_t visit) const { return possible_[visit]; }
+  std::array<const Matrix*, 5> inputs() const { return {matrices_.data(), &matrices_[1], &matrices_[2], &matrices_[3], &matrices_[4]}; }
+
+ private:
+  std::array<Matrix, 5> matrices_;
+  std::vector<std::vector<bool>> possible_;
+};
+
+// Derivatives of the loss of one visit by its scores.
+void loss_by_scores(std::span<const double> probabilities, std::uint32_t choice, double advantage, double entropy_weight, double scale,
+                    std::span<float> result) {
+  double entropy = 0;
+  for (const double p : probabilities) entropy -= p > 0 ? p * std::log(p) : 0;
+  for (std::size_t k = 0; k < probabilities.size(); ++k) {
+    const double p = probabilities[k];
+    if (!(p > 0)) continue;
+    const double of_reward = advantage * (p - (k == choice ? 1 : 0));
+    const double of_entropy = entropy_weight * p * (std::log(p) + entropy);
+    result[k] = static_cast<float>(scale * (of_reward + of_entropy));
+  }
+}
+
+double progress_of(const PlacementEnvironment& environment, std::size_t visit) {
+  const std::size_t groups = environment.order().size();
+  return static_cast<double>(visit % groups) / static_cast<double>(groups);
+}
+
+// Advantages of all episodes, of mean 0 at each visit and of variance 1 in all.
+std::vector<std::vector<double>> advantages_of(const std::vector<std::vector<double>>& returns) {
+  std::vector<std::vector<double>> result = returns;
+  double squares = 0;
+  for (std::size_t visit = 0; visit < returns[0].size(); ++visit) {
+    double mean = 0;
+    for (const auto& episode : returns) mean += episode[visit] / static_cast<double>(returns.size());
+    for (auto& episode : result) {
+      episode[visit] -= mean;
+      squares += episode[visit] * episode[visit];
+    }
+  }
+  const double deviation = std::sqrt(squares / static_cast<double>(returns.size() * returns[0].size()));
+  for (auto& episode : result) {
+    for (double& advantage : episode) advantage = deviation > 0 ? advantage / deviation : 0;
+  }
+  return result;
+}
+
+}  // namespace
+
+Trainer::Trainer(Policy policy, GraphGradient encoder, GraphGradient scorer, GraphGradient whole)
+    : policy_(std::move(policy)), encoder_(std::move(encoder)), scorer_(std::move(scorer)), whole_(std::move(whole)) {}
+
+Result<Trainer> Trainer::of(Policy policy) {
+  const auto gradient = [&](Result<Graph> (*graph)(std::span<const Matrix>)) -> Result<GraphGradient> {
+    XFLOW_TRY(const Graph made, graph(policy.training.weights));
+    return GraphGradient::of(made);
+  };
+  XFLOW_TRY(GraphGradient encoder, gradient(encoder_graph));
+  XFLOW_TRY(GraphGradient scorer, gradient(scorer_graph));
+  XFLOW_TRY(GraphGradient whole, gradient(whole_graph));
+  return Trainer(std::move(policy), std::move(encoder), std::move(scorer), std::move(whole));
+}
+
+void Trainer::load(std::span<const Matrix> weights) {
+  const std::size_t encoded = encoder_.weights().size();
+  std::ranges::copy(weights.first(encoded), encoder_.weights().begin());
+  std::ranges::copy(weights.subspan(encoded), scorer_.weights().begin());
+  std::ranges::copy(weights, whole_.weights().begin());
+}
+
+Trainer::Episode Trainer::sample(PlacementEnvironment& environment, std::uint64_t seed) {
+  parallel::RandomNumbers random(seed);
+  const Matrix* const described[] = {&environment.group_features(), &environment.parents(), &environment.children()};
+  const Matrix embeddings = encoder_.compute(described)[0];
+  Episode episode;
+  const std::size_t visits = kEpisodePasses * environment.order().size();
+  std::vector<double> rewards;
+  for (std::size_t visit = 0; visit < visits; ++visit) {
+    const std::uint32_t group = environment.order()[visit % environment.order().size()];
+    const auto choices = environment.choices(group, progress_of(environment, visit));
+    const Matrix* const inputs[] = {&embeddings, &choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
+    const Matrix scores = scorer_.compute(inputs)[0];
+    const std::uint32_t choice = choice_at(probabilities_of(scores.values, choices.possible), random.unit());
+    const double before = environment.potential();
+    environment.move(group, choice);
+    episode.choices.push_back(choice);
+    rewards.push_back(before > 0 && environment.potential() > 0 ? std::log(before / environment.potential()) : 0);
+  }
+  episode.returns.resize(visits);
+  double later = 0;
+  for (std::size_t visit = visits; visit-- > 0;) episode.returns[visit] = later = rewards[visit] + kDiscount * later;
+  return episode;
+}
+
+void Trainer::differentiate(PlacementEnvironment& environment, const Episode& episode, std::span<const double> advantages,
+                            std::vector<Matrix>& sums) {
+  const double entropy_weight = kEntropy * std::exp(-static_cast<double>(policy_.training.steps) / kEntropySteps);
+  const double scale = 1.0 / static_cast<double>(kEpisodes * episode.choices.size());
+  const std::uint32_t devices = environment.problem().devices();
+  std::size_t first = 0;
+  ChoiceBatch batch;
+  for (std::size_t visit = 0; visit < episode.choices.size(); ++visit) {
+    const std::uint32_t group = environment.order()[visit % environment.order().size()];
+    batch.add(environment.choices(group, progress_of(environment, visit)));
+    environment.move(group, episode.choices[visit]);
+    if (!batch.is_full() && visit + 1 < episode.choices.size()) continue;
+    std::vector<const Matrix*> inputs = {&environment.group_features(), &environment.parents(), &environment.children()};
+    for (const Matrix* input : batch.inputs()) inputs.push_back(input);
+    const Matrix scores = whole_.compute(inputs)[0];
+    Matrix by_scores(scores.rows, 1);
+    for (std::size_t k = 0; k < batch.size(); ++k) {
+      const auto probabilities = probabilities_of(std::span(scores.values).subspan(k * devices, devices), batch.possible(k));
+      loss_by_scores(probabilities, episode.choices[first + k], advantages[first + k], entropy_weight, scale,
+                     std::span(by_scores.values).subspan(k * devices, devices));
+    }
+    whole_.differentiate(std::span(&by_scores, 1), sums);
+    first = visit + 1;
+    batch = {};
+  }
+}
+
+bool Trainer::step(PlacementEnvironment& environment) {
+  load(policy_.training.weights);
+  const parallel::GroupDevices start = environment.devices();
+  std::vector<Episode> episodes;
+  std::vector<std::vector<double>> returns;
+  for (std::size_t k = 0; k < kEpisodes; ++k) {
+    environment.reset(start);
+    episodes.push_back(sample(environment, (policy_.training.seed * 1'000'003 + policy_.training.steps) * kEpisodes + k));
+    returns.push_back(episodes.back().returns);
+  }
+  const auto advantages = advantages_of(returns);
+  std::vector<Matrix> sums;
+  sums.reserve(policy_.training.weights.size());
+  for (const Matrix& weight : policy_.training.weights) sums.emplace_back(weight.rows, weight.columns);
+  for (std::size_t k = 0; k < kEpisodes; ++k) {
+    environment.reset(start);
+    differentiate(environment, episodes[k], advantages[k], sums);
+  }
+  return move_weights(sums);
+}
+
+bool Trainer::move_weights(const std::vector<Matrix>& derivatives) {
+  double squares = 0;
+  for (const Matrix& matrix : derivatives) {
+    for (const float x : matrix.values) squares += static_cast<double>(x) * x;
+  }
+  if (!std::isfinite(squares)) return false;
+  TrainingState next = policy_.training;
+  const double factor = std::min(1.0, kLongestDerivative / std::sqrt(std::max(squares, 1e-300)));
+  const double rate = kRate * std::exp(-static_cast<double>(next.steps) / kRateSteps);
+  ++next.steps;
+  const auto number = static_cast<double>(next.steps);
+  for (std::size_t k = 0; k < derivatives.size(); ++k) {
+    for (std::size_t i = 0; i < derivatives[k].values.size(); ++i) {
+      const double derivative = factor * derivatives[k].values[i];
+      const double moment = kMomentDecay * next.moments[k].values[i] + (1 - kMomentDecay) * derivative;
+      const double variance = kVarianceDecay * next.variances[k].values[i] + (1 - kVarianceDecay) * derivative * derivative;
+      next.moments[k].values[i] = static_cast<float>(moment);
+      next.variances[k].values[i] = static_cast<float>(variance);
+      const double mean = moment / (1 - std::pow(kMomentDecay, number));
+      const double deviation = std::sqrt(variance / (1 - std::pow(kVarianceDecay, number)));
+      float& weight = next.weights[k].values[i];
+      weight = static_cast<float>(weight - rate * mean / (deviation + 1e-8));
+      if (!std::isfinite(weight)) return false;
+    }
+  }
+  policy_.training = std::move(next);
+  return true;
+}
+
+double Trainer::validate(std::vector<std::unique_ptr<PlacementEnvironment>>& environments) {
+  load(policy_.training.weights);
+  double sum = 0;
+  for (const auto& environment : environments) {
+    const parallel::GroupDevices start = environment->devices();
+    const double first = environment->value();
+    double best = first;
+    const Matrix* const described[] = {&environment->group_features(), &environment->parents(), &environment->children()};
+    const Matrix embeddings = encoder_.compute(described)[0];
+    for (std::size_t visit = 0; visit < kEpisodePasses * environment->order().size(); ++visit) {
+      const std::uint32_t group = environment->order()[visit % environment->order().size()];
+      const auto choices = environment->choices(group, progress_of(*environment, visit));
+      const Matrix* const inputs[] = {&embeddings, &choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
+      const Matrix scores = scorer_.compute(inputs)[0];
+      environment->move(group, likeliest(probabilities_of(scores.values, choices.possible)));
+      best = std::min(best, environment->value());
+    }
+    if (first > 0) sum += std::log(best / first) / static_cast<double>(environments.size());
+    environment->reset(start);
+  }
+  if (policy_.training.steps == 0 || sum < policy_.training.best_score) {
+    policy_.training.best_score = sum;
+    policy_.weights = policy_.training.weights;
+  }
+  return sum;
+}
+
+}  // namespace xflow::policy

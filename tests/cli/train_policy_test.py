@@ -1,0 +1,103 @@
+"""`xflow train-policy` and `xflow place --policy`: files, determinism, and messages."""
+
+import json
+import unittest
+
+import numpy
+import program
+from place_test import CHAIN, node, schema_of
+from json_schema import faults
+from program import ProgramTest
+
+
+class TrainPolicyTest(ProgramTest):
+    def train(self, name, *arguments):
+        return self.succeed("train-policy", "--out", name, "--quiet", *arguments)
+
+    def test_a_trained_policy_places_an_instance(self):
+        self.write("in.json", json.dumps(CHAIN))
+        text = self.train("policy.npz", "--graphs", "in.json", "--steps", "3")
+        self.assertRegex(text, r"\Asteps       3\nstop        finished\nseed        1\n"
+                               r"validation  \d\.\d{4} of the first placement's value, geometric mean over \d graphs\n\Z")
+        text = self.succeed("place", "in.json", "--policy", "policy.npz", "--json", "out.json")
+        result = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([], faults(result, schema_of("result")))
+        self.assertEqual(("policy", 3.5), (result["method"], result["value"]))
+        self.assertIn("method      policy\n", text)
+        placed = sorted(number for device in result["fpgas"] + result["cpus"] for number in device["nodes"])
+        self.assertEqual(list(range(6)), placed)
+
+    def test_a_search_begins_with_what_the_policy_finds(self):
+        # A first placement of intervals is not the best one here: the long node is in the middle.
+        lengths = [1, 7, 1, 1, 6, 1, 5, 2]
+        instance = {**CHAIN, "nodes": [node(number, length) for number, length in enumerate(lengths)],
+                    "edges": [{"sourceId": number, "destId": number + 1, "cost": 0.01} for number in range(7)]}
+        self.write("in.json", json.dumps(instance))
+        self.train("policy.npz", "--graphs", "in.json", "--steps", "0")
+        values = []
+        for arguments in ([], ["--then", "local-search"]):
+            self.succeed("place", "in.json", "--policy", "policy.npz", *arguments, "--steps", "20000", "--json", "out.json")
+            values.append(json.loads((self.folder / "out.json").read_text()))
+        self.assertLessEqual(values[1]["value"], values[0]["value"])
+        self.assertLess(values[0]["steps"], 20000)
+        self.assertGreater(values[1]["steps"], values[0]["steps"])
+
+    def test_same_options_give_the_same_bytes_with_and_without_interruption(self):
+        arguments = ["--graphs", "generator:inception", "--objective", "latency", "--seed", "3"]
+        self.train("a.npz", *arguments, "--steps", "3")
+        self.train("b.npz", *arguments, "--steps", "1")
+        self.assertNotEqual((self.folder / "a.npz").read_bytes(), (self.folder / "b.npz").read_bytes())
+        self.train("b.npz", *arguments, "--steps", "3", "--resume")
+        self.assertEqual((self.folder / "a.npz").read_bytes(), (self.folder / "b.npz").read_bytes())
+
+    def test_a_folder_of_instances_is_trained_on(self):
+        (self.folder / "graphs").mkdir()
+        for number in range(3):
+            self.write(f"graphs/{number}.json", json.dumps({**CHAIN, "nodes": [node(k, 1 + number) for k in range(6)]}))
+        self.assertIn("over 3 graphs", self.train("policy.npz", "--graphs", "graphs", "--steps", "2"))
+
+    def test_messages(self):
+        self.write("in.json", json.dumps(CHAIN))
+        self.write("text.npz", "no archive")
+        self.train("policy.npz", "--graphs", "in.json", "--steps", "0")
+        self.fail_with(64, "there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception",
+                       "train-policy", "--graphs", "generator:trees", "--out", "new.npz")
+        (self.folder / "empty").mkdir()
+        self.fail_with(2, "empty: the folder has no .json files", "train-policy", "--graphs", "empty", "--out", "new.npz")
+        self.fail_with(64, "policy.npz: the policy was trained for the objective max-load, not for latency", "train-policy", "--graphs", "in.json",
+                       "--out", "policy.npz", "--resume", "--objective", "latency")
+        self.fail_with(64, "policy.npz: the policy was trained for the objective max-load, not for latency", "place", "in.json", "--policy",
+                       "policy.npz", "--objective", "latency")
+        self.fail_with(64, "the method 'orders' does not go with a policy", "place", "in.json", "--policy", "policy.npz", "--method", "orders")
+        backward = {**CHAIN, "nodes": [*CHAIN["nodes"][:5], {**node(5, 1), "isBackwardNode": True}]}
+        self.write("backward.json", json.dumps(backward))
+        self.fail_with(3, "backward.json: node 5 is a backward node: the latency is that of inference", "train-policy", "--graphs",
+                       "backward.json", "--objective", "latency", "--out", "new.npz")
+        crowded = {**CHAIN, "maxCPUs": 0, "maxSizePerFPGA": 2}
+        self.write("crowded.json", json.dumps(crowded))
+        self.fail_with(3, "crowded.json: a policy needs a first placement within the memory of the accelerators, and none was found", "place",
+                       "crowded.json", "--policy", "policy.npz")
+        run = self.run_program("place", "in.json", "--policy", "text.npz")
+        self.assertEqual(2, run.returncode)
+        self.assertRegex(run.stderr, r"text\.npz: the file is no policy: ")
+
+    def test_policies_of_other_features_are_refused(self):
+        self.write("in.json", json.dumps(CHAIN))
+        self.train("policy.npz", "--graphs", "in.json", "--steps", "0")
+        with numpy.load(self.folder / "policy.npz") as file:
+            arrays = dict(file)
+        for header, message in (([2, 0, 0, 11, 13], "the policy has format 2, and this version of xflow reads 1"),
+                                ([1, 7, 0, 11, 13], "the policy is of an unknown method 7"),
+                                ([1, 0, 5, 11, 13], "the policy is for an unknown objective 5"),
+                                ([1, 0, 0, 12, 13], "the policy is for 12 features of groups and 13 of devices, and there are 11 and 13")):
+            numpy.savez(self.folder / "other.npz", **{**arrays, "policy": numpy.array(header)})
+            self.fail_with(2, f"other.npz: {message}", "place", "in.json", "--policy", "other.npz")
+        numpy.savez(self.folder / "other.npz", x=numpy.zeros(3))
+        self.fail_with(2, "other.npz: the file is no policy", "place", "in.json", "--policy", "other.npz")
+        del arrays["moment/score_out"]
+        numpy.savez(self.folder / "other.npz", **arrays)
+        self.fail_with(2, "other.npz: the policy has no array 'moment/score_out'", "place", "in.json", "--policy", "other.npz")
+
+
+if __name__ == "__main__":
+    program.main()
