@@ -143,7 +143,9 @@ struct ParallelizeResult {
   ParallelObjective objective = ParallelObjective::latency;  // what was made small
   std::string start;                                         // the start plan from which the plan was found
   std::vector<std::pair<std::string, Seconds>> starts;       // start plans with their steps
-  std::vector<ParallelNode> nodes;                           // in the order of the file
+  // Number of pipelines that were not tried as start plans, since half of the time limit was over.
+  std::size_t untried_starts = 0;
+  std::vector<ParallelNode> nodes;  // in the order of the file
   // No plan for this model, cluster and objective has a shorter step; known if all devices have a roofline.
   // For the throughput see `pipeline`.
   std::optional<Seconds> bound;

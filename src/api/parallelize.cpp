@@ -121,6 +121,7 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
   result.start = found.best_start;
   for (const auto& [name, step] : found.starts) result.starts.emplace_back(name, Seconds(step));
+  result.untried_starts = found.untried;
   result.proposals = found.proposals;
   result.accepted = found.accepted;
   result.stop = found.is_optimal ? ParallelStop::optimal : stop_of(budget.stop().value_or(PlacementStop::finished));

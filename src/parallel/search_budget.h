@@ -48,6 +48,11 @@ class SearchBudget {
     if (part.stop_ && (*part.stop_ != PlacementStop::steps || part.most_ == most_ - (spent_ - part.spent_))) stop_ = part.stop_;
   }
   std::uint64_t spent() const { return spent_; }
+  // Whether this share of the time limit is over, or the search is cancelled.
+  bool is_past(double share) const {
+    if (cancel_.is_finishing()) return true;
+    return end_ && Clock::now() - begin_ >= share * (*end_ - begin_);
+  }
   // The limit that was met, if any.
   std::optional<PlacementStop> stop() const { return stop_; }
 
@@ -65,6 +70,7 @@ class SearchBudget {
     if (end_ && Clock::now() >= *end_) stop_ = PlacementStop::time_limit;
   }
 
+  Clock::time_point begin_ = Clock::now();
   std::optional<Clock::time_point> end_;
   std::uint64_t most_ = UINT64_MAX;
   CancellationToken cancel_;

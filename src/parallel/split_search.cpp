@@ -25,22 +25,15 @@ class SplitSearch {
         proposals_(model, cluster.size(), random_) {}
 
   FoundSplit run() {
-    std::vector<NamedPlan> starts = start_plans(model_, cluster_.size(), options_.kind);
+    std::vector<NamedPlan> starts = start_plans(model_, cluster_.size(), StepKind::inference);
     if (cluster_.size() > 1)
       for (const ListMethod method : {ListMethod::heft, ListMethod::earliest, ListMethod::filled})
         starts.push_back({name(method), list_plan(model_, cluster_, method)});
     const bool is_small = cluster_.size() * model_.operators().size() <= kMostRandomParts;
     if (cluster_.size() > 1 && options_.has_random_start && is_small)
       starts.push_back({"random", random_start(model_, cluster_.size(), options_.seed)});
-    for (NamedPlan& start : starts) {
-      const PlanCost own = *clock_.cost(start.plan);
-      found_.starts.emplace_back(start.name, own.step);
-      if (!found_.plan.empty() && !(own < best_)) continue;
-      best_ = own;
-      found_.step = own.step;
-      found_.plan = std::move(start.plan);
-      found_.best_start = start.name;
-    }
+    for (NamedPlan& start : starts) take(std::move(start));
+    try_pipelines();
     report();
     constexpr std::uint64_t kFirstChain = 256;
     if (!proposals_.empty() && cluster_.size() > 1)
@@ -51,6 +44,28 @@ class SplitSearch {
   }
 
  private:
+  void take(NamedPlan start) {
+    const PlanCost own = *clock_.cost(start.plan);
+    found_.starts.emplace_back(start.name, own.step);
+    if (!found_.plan.empty() && !(own < best_)) return;
+    best_ = own;
+    found_.step = own.step;
+    found_.plan = std::move(start.plan);
+    found_.best_start = start.name;
+  }
+  // Many devices have many of them, whose micro-batches make steps long.
+  void try_pipelines() {
+    if (options_.kind == StepKind::inference || cluster_.size() == 1) return;
+    constexpr double kShareOfStarts = 0.5;
+    for (auto& [name, policy] : pipeline_policies(model_, cluster_.size())) {
+      if (found_.untried > 0 || budget_.is_past(kShareOfStarts)) {
+        ++found_.untried;
+      } else {
+        take({std::move(name), grid_plan(model_, cluster_.size(), policy)});
+      }
+    }
+  }
+
   bool is_optimal() const {
     constexpr double kCloseToBound = 1 + 1e-9;  // both are sums of rounded numbers
     return best_.missing == 0 && best_.step <= options_.bound * kCloseToBound;

@@ -39,6 +39,7 @@ struct FoundSplit {
   SplitPlan plan;
   double step = 0;                                     // seconds
   std::vector<std::pair<std::string, double>> starts;  // steps of the start plans
+  std::size_t untried = 0;                             // pipelines that half of the time limit was too short for
   std::uint64_t proposals = 0;
   std::uint64_t accepted = 0;
   bool is_optimal = false;
@@ -46,9 +47,10 @@ struct FoundSplit {
 };
 
 // The best plan that is found within the budget, of which a proposal is a step. It is never worse than the
-// start plans. A plan whose constants fit into the devices is better than one whose do not. Deterministic
-// for a number of steps. A chain starts at the best plan, at a temperature of 0.3 % of its step, and ends at
-// 0.003 %; each is twice as long as the one before.
+// start plans that are tried: all but pipelines after half of the time limit. A plan whose constants fit
+// into the devices is better than one whose do not. Deterministic for a number of steps. A chain starts at
+// the best plan, at a temperature of 0.3 % of its step, and ends at 0.003 %; each is twice as long as the
+// one before.
 FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget);
 
 }  // namespace xflow::parallel

@@ -172,8 +172,10 @@ std::uint32_t most_batches(const SplitModel& model, std::uint32_t data) {
   return static_cast<std::uint32_t>(std::min(most, kMost));
 }
 
-// Those with few batches first.
-void add_pipelines(SplitModel& model, std::uint32_t devices, std::vector<NamedPlan>& plans) {
+}  // namespace
+
+std::vector<NamedPolicy> pipeline_policies(const SplitModel& model, std::uint32_t devices) {
+  std::vector<NamedPolicy> policies;
   constexpr std::size_t kMostParts = std::size_t{1} << 20U;  // of all plans
   std::size_t parts = 0;
   for (const std::uint32_t times : {1U, 2U, 4U}) {
@@ -190,13 +192,12 @@ void add_pipelines(SplitModel& model, std::uint32_t devices, std::vector<NamedPl
         std::string name = fmt::format("pipeline {}", stages);
         if (policy.data > 1) name += fmt::format(" x data {}", policy.data);
         if (policy.tensor > 1) name += fmt::format(" x tensor {}", policy.tensor);
-        plans.push_back({fmt::format("{}, {} batches", name, policy.batches), grid_plan(model, devices, policy)});
+        policies.push_back({fmt::format("{}, {} batches", name, policy.batches), policy});
       }
     }
   }
+  return policies;
 }
-
-}  // namespace
 
 std::vector<NamedPlan> start_plans(SplitModel& model, std::uint32_t devices, StepKind kind) {
   std::vector<NamedPlan> plans;
@@ -221,7 +222,8 @@ std::vector<NamedPlan> start_plans(SplitModel& model, std::uint32_t devices, Ste
     add(fmt::format("data {} x tensor {}, vocabulary", policy.data, tensor), policy);
   }
   add("one weird trick", {devices, 1, true, 0});
-  if (kind == StepKind::training) add_pipelines(model, devices, plans);
+  if (kind == StepKind::inference) return plans;
+  for (const auto& [name, policy] : pipeline_policies(model, devices)) add(name, policy);
   return plans;
 }
 

@@ -40,17 +40,24 @@ struct GridPolicy {
 // 2019). Stages are ranges of the operators in their order, with about the same work.
 SplitPlan grid_plan(SplitModel& model, std::uint32_t devices, const GridPolicy& policy);
 
+struct NamedPolicy {
+  std::string name;
+  GridPolicy policy;
+};
+
+// Pipelines of micro-batches for training steps (Huang et al., GPipe, 2019): P stages, each of which has D
+// groups of T devices: `pipeline P x data D x tensor T, M batches` for all P D T = devices, P > 1, and
+// M = P, 2 P and 4 P, as far as each batch has a sample for each group, and all these plans at most 2^20
+// parts. Those with few batches come first.
+std::vector<NamedPolicy> pipeline_policies(const SplitModel& model, std::uint32_t devices);
+
 // `single`, `data parallel`, and the experts' plans: `data D x tensor T` for all D T = devices, and
 // `one weird trick` (Krizhevsky 2014): convolutions by samples, matrix products by parameters. Samples are
 // the first dimension of the inputs. The second one is tried as well, where recurrent models have their
 // samples, others the tokens of a sequence or the channels of an image: `axis 1 parallel`,
 // `axis 1 / D x tensor T`. Where operators read rows of tables, such as an embedding,
 // `data D x tensor T, vocabulary` divides these rows in a group (Megatron-LM).
-//
-// For training steps also pipelines of micro-batches (Huang et al., GPipe, 2019): P stages, each of which
-// has D groups of T devices: `pipeline P x data D x tensor T, M batches` for all P D T = devices, P > 1, and
-// M = P, 2 P and 4 P, as far as each batch has a sample for each group, and all these plans at most 2^20
-// parts.
+// For training steps also those of pipeline_policies().
 std::vector<NamedPlan> start_plans(SplitModel& model, std::uint32_t devices, StepKind kind);
 
 }  // namespace xflow::parallel

@@ -118,6 +118,7 @@ std::string ParallelizeResult::to_text() const {
   for (const auto& [name, step] : starts)
     line("",
          fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
+  if (untried_starts > 0) line("", fmt::format("{} more pipelines were not tried: half of the time limit was over", untried_starts));
   if (const auto above = gap())
     line("bound", fmt::format("{:.4f} ms: no plan has a shorter step (gap {:.1f} %)", bound->count() * kMilliseconds, 100 * *above));
   if (rewrites) add_rewrites(*this, line);
@@ -143,6 +144,7 @@ std::string ParallelizeResult::to_json() const {
     json["pipeline"] = {{"load_seconds", pipeline->load.count()}, {"bound_seconds", pipeline->bound.count()}, {"gap", pipeline->gap()}};
   json["starts"] = ParallelJson::array();
   for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
+  json["untried_starts"] = untried_starts;
   json["bound_seconds"] = bound ? ParallelJson(bound->count()) : ParallelJson();
   json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};
   if (rewrites) json["rewrites"] = rewrites_json(*rewrites);

@@ -351,6 +351,8 @@ class ParallelizeTest(ProgramTest):
         self.assertLess(starts["pipeline 2, 8 batches"], 0.9 * starts["pipeline 2, 2 batches"])
         self.assertLess(starts["pipeline 2, 8 batches"], 0.95 * min(starts["data parallel"], starts["data 1 x tensor 2"]))
         self.assertEqual("pipeline 2, 8 batches", plan["start"])
+        self.assertEqual(0, plan["untried_starts"])
+        self.assertNotIn("not tried", text)
         batches = {"axis": 0, "parts": 8, "stride": 0}
         self.assertEqual([([batches], ["a"])] * 2 + [([batches], ["b"])] * 2, [(node["splits"], node["devices"]) for node in plan["nodes"]])
         self.assertIn("     2 MatMul                  axis 0 in 8 batches                     a\n", text)
@@ -358,6 +360,10 @@ class ParallelizeTest(ProgramTest):
         self.assertEqual(0, self.run_program("check-plan", "plan.onnx").returncode)
         run = self.run_program("run", "parts", "--check-against", "chain.onnx")
         self.assertEqual((0, ""), (run.returncode, run.stderr))
+        # A third of a microsecond is over before the first pipeline.
+        text, hasty = self.parallelize("hasty.onnx", *options, "--budget", "0.0003ms", model="chain.onnx", of="slow.json", steps=0)
+        self.assertEqual(3, hasty["untried_starts"])
+        self.assertIn("\n            3 more pipelines were not tried: half of the time limit was over\n", text)
         # The search goes on from there: batches also hide the transfers of other splits.
         _, found = self.parallelize(*options, model="chain.onnx", of="slow.json")
         self.assertLess(found["step_seconds"], 0.95 * plan["step_seconds"])

@@ -111,6 +111,22 @@ TEST(SplitStarts, OfAPipelineHaveAStageForEachGroupOfDevices) {
   EXPECT_EQ(to_string(plan[0].by_device()), "axis 0 / 2, devices 0 to 1");
 }
 
+TEST(SplitStarts, LeavePipelinesOutWhereHalfOfTheTimeIsOver) {
+  SplitSearchOptions options;
+  options.kind = StepKind::training;
+  for (const bool has_time : {true, false}) {
+    TestSplit split = split_of(four_products(), cluster_of(4));
+    const std::size_t pipelines = pipeline_policies(*split.model, 4).size();
+    ASSERT_GT(pipelines, 2U);
+    SearchBudget budget(has_time ? Seconds(1e6) : Seconds(0), 0, {}, 1);
+    const FoundSplit found = search_split(*split.model, split.cluster, options, budget);
+    const auto is_pipeline = [](const auto& start) { return start.first.starts_with("pipeline"); };
+    EXPECT_EQ(has_time ? pipelines : 0, static_cast<std::size_t>(std::ranges::count_if(found.starts, is_pipeline)));
+    EXPECT_EQ(has_time ? 0 : pipelines, found.untried);
+    EXPECT_GT(found.starts.size(), 3U);
+  }
+}
+
 TEST(SplitStarts, OfTrainingStepsHavePipelines) {
   TestSplit split = split_of(four_products(), cluster_of(4));
   std::vector<std::string> names;
