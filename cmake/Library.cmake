@@ -53,7 +53,7 @@ if(installed)
   set_target_properties(
     ${installed} PROPERTIES INSTALL_RPATH "$ORIGIN/xflow;$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/xflow" INSTALL_RPATH_USE_LINK_PATH
                                                                                              "${install_rpath_use_link_path}")
-  install(DIRECTORY substitutions DESTINATION ${CMAKE_INSTALL_DATADIR}/xflow OPTIONAL)
+  install(DIRECTORY substitutions policies DESTINATION ${CMAKE_INSTALL_DATADIR}/xflow OPTIONAL)
   install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 endif()
 

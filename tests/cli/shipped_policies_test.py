@@ -1,0 +1,50 @@
+"""The policies of policies/: each has its command, the quickest of which gives the same file, and places graphs."""
+
+import json
+import pathlib
+import re
+import shlex
+import unittest
+
+import program
+from place_test import CHAIN
+from program import ProgramTest
+
+POLICIES = pathlib.Path(__file__).resolve().parents[2] / "policies"
+MOST_BYTES = 5_000_000
+
+
+def commands():
+    """The arguments of the command of each policy."""
+    found = {}
+    for line in re.findall(r"^    xflow (train-policy .*)$", (POLICIES / "README.md").read_text(), re.MULTILINE):
+        words = shlex.split(line)
+        found[pathlib.Path(words[words.index("--out") + 1]).name] = words
+    return found
+
+
+def option(words, name, default):
+    return words[words.index(name) + 1] if name in words else default
+
+
+class ShippedPoliciesTest(ProgramTest):
+    def test_have_their_command_and_are_small(self):
+        self.assertEqual(sorted(path.name for path in POLICIES.glob("*.npz")), sorted(commands()))
+        for name in commands():
+            self.assertLess((POLICIES / name).stat().st_size, MOST_BYTES)
+
+    def test_quickest_training_gives_the_same_file(self):
+        name, words = "max-load.npz", commands()["max-load.npz"]
+        self.assertEqual(min(int(option(one, "--steps", "200")) for one in commands().values()), int(option(words, "--steps", "200")))
+        self.succeed(*[self.folder / "made.npz" if word.endswith(name) else word for word in words], "--quiet")
+        self.assertEqual((POLICIES / name).read_bytes(), (self.folder / "made.npz").read_bytes())
+
+    def test_place_an_instance(self):
+        self.write("in.json", json.dumps(CHAIN))
+        for name, words in commands().items():
+            self.succeed("place", "in.json", "--objective", option(words, "--objective", "max-load"), "--policy", POLICIES / name, "--json", "out.json")
+            self.assertLessEqual(json.loads((self.folder / "out.json").read_text())["value"], 6)
+
+
+if __name__ == "__main__":
+    program.main()
