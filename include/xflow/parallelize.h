@@ -78,6 +78,11 @@ struct ParallelizeOptions {
   // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the
   // rewritten model; `steps` counts proposals of each of the two plans. Not for the throughput.
   bool rewrite = false;
+  // File of a policy for the max load (train_policy() of <xflow/train_policy.h>), which then places the
+  // nodes, and whether a local search improves what it finds. For the throughput alone. Empty: methods
+  // search.
+  std::string policy;
+  bool search_after = false;  // see policy
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result
   // says so.
   std::vector<InputShape> shapes;

@@ -26,6 +26,7 @@
 #include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_workload.h"
+#include "src/policy/policy_placement.h"
 #include "src/support/exceptions.h"
 
 namespace xflow {
@@ -101,7 +102,12 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
     place.steps = options.steps;
     place.seed = options.seed;
     place.cancel = options.cancel;
-    XFLOW_TRY(parallel::FoundPipeline found, parallel::search_pipeline(model, cluster, place));
+    place.policy = options.policy;
+    place.search_after = options.search_after;
+    const auto placer = [](const parallel::PlacementInstance& instance, const PlaceOptions& own) {
+      return policy::place(instance, own, {});
+    };
+    XFLOW_TRY(parallel::FoundPipeline found, parallel::search_pipeline(model, cluster, place, placer));
     result.pipeline = PlannedPipeline{found.placement.value, found.placement.bound};
     result.start = to_string(found.placement.method);
     result.proposals = found.placement.steps;
@@ -235,6 +241,8 @@ Result<void> rewrite(const DeviceCluster& cluster, const ParallelizeOptions& opt
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& given) {
   if (given.rewrite && given.objective == ParallelObjective::throughput)
     return fail(ErrorCode::invalid_argument, "rewrites are searched for latency and training-step");
+  if (!given.policy.empty() && given.objective != ParallelObjective::throughput)
+    return fail(ErrorCode::invalid_argument, "policies place nodes for the objective throughput");
   XFLOW_TRY(const DeviceCluster cluster, cluster_of(given));
   ParallelizeOptions options = given;
   constexpr double kPhases = 3;

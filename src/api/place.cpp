@@ -14,7 +14,7 @@ constexpr const char* kSplit = "split";
 
 Result<PlacementResult> place_text(std::string_view text, const PlaceOptions& options, const std::string& where) {
   XFLOW_TRY(const parallel::PlacementInstance instance, parallel::read_instance(text, where));
-  return options.policy.empty() ? parallel::place(instance, options, where) : policy::place_by_policy(instance, options, where);
+  return policy::place(instance, options, where);
 }
 
 Result<PlacementResult> evaluate_texts(std::string_view text, const std::string& where, std::string_view split,

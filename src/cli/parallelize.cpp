@@ -25,6 +25,7 @@ struct ParallelizeArguments {
   std::string out;
   std::string timeline;
   std::string trace;
+  std::string then;
   bool is_quiet = false;
   ParallelizeOptions options;
 };
@@ -35,7 +36,7 @@ Result<void> check_paths(const ParallelizeArguments& a) {
   std::error_code ignored;
   for (std::size_t k = 0; k < outputs.size(); ++k) {
     if (outputs[k]->empty()) continue;
-    for (const std::string& input : {a.model, a.options.cluster}) {
+    for (const std::string& input : {a.model, a.options.cluster, a.options.policy}) {
       if (std::filesystem::equivalent(*outputs[k], input, ignored))
         return fail(ErrorCode::invalid_argument, "the result would overwrite a file that is read", *outputs[k]);
     }
@@ -61,6 +62,7 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
     if (!budget) return fail(ErrorCode::invalid_argument, fmt::format("budget '{}' is not of the form 300s, 500ms or 5m", a.budget));
     a.options.budget = *budget;
   }
+  a.options.search_after = !a.then.empty();
   a.options.warning = warn;
   finish_on_signals(a.options.cancel);
   ProgressLine line(a.is_quiet);
@@ -104,6 +106,8 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
   sub.add_flag("--rewrite", a->options.rewrite, "also rewrite the model by proved rules where that is faster");
+  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "throughput: policy that places the nodes (xflow train-policy)");
+  sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
   sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
   sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");
   sub.add_option("--timeline", a->timeline, "write a picture of the step as SVG to this file");
@@ -111,7 +115,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   add_quiet(sub, a->is_quiet);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--devices", "--costs"});
-  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed", "--rewrite"});
+  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed", "--rewrite", "--policy", "--then"});
   group(sub, "Output", {"--out", "--parts", "--timeline", "--trace"});
   sub.footer(
       "Each node of the model is split along dimensions of its result, along the sum of a product, or not\n"

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "src/parallel/instance.h"
-#include "src/parallel/place.h"
 
 namespace xflow::parallel {
 namespace {
@@ -62,10 +61,10 @@ PlacementInstance instance_of(SplitModel& model, const DeviceCluster& cluster) {
 
 }  // namespace
 
-Result<FoundPipeline> search_pipeline(SplitModel& model, const DeviceCluster& cluster, const PlaceOptions& options) {
+Result<FoundPipeline> search_pipeline(SplitModel& model, const DeviceCluster& cluster, const PlaceOptions& options, const Placer& place) {
   XFLOW_CHECK(check_devices_are_alike(model, cluster));
   FoundPipeline found;
-  XFLOW_TRY(found.placement, place(instance_of(model, cluster), options, {}));
+  XFLOW_TRY(found.placement, place(instance_of(model, cluster), options));
   found.plan.resize(model.operators().size());
   for (std::uint32_t device = 0; device < found.placement.devices.size(); ++device)
     for (const std::int64_t op : found.placement.devices[device].nodes) found.plan[static_cast<std::size_t>(op)].base = device;

@@ -97,8 +97,8 @@ Result<void> place_clusters(const Policy& policy, const parallel::PlacementInsta
 
 }  // namespace
 
-Result<PlacementResult> place_by_policy(const parallel::PlacementInstance& instance, const PlaceOptions& options,
-                                        const std::string& where) {
+Result<PlacementResult> place(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where) {
+  if (options.policy.empty()) return parallel::place(instance, options, where);
   const auto begin = std::chrono::steady_clock::now();
   XFLOW_TRY(const Policy policy, read_policy(options.policy));
   XFLOW_CHECK(check(policy, options));

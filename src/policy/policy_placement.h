@@ -30,7 +30,7 @@ std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::Placeme
 Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvironment& environment, std::uint64_t seed,
                                             parallel::SearchBudget& budget);
 
-// place() of <xflow/place.h> by the policy of a file. Errors: those of xflow::place.
-Result<PlacementResult> place_by_policy(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where);
+// xflow::place() by search, or by PlaceOptions::policy. Errors: those of xflow::place.
+Result<PlacementResult> place(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where);
 
 }  // namespace xflow::policy

@@ -324,6 +324,21 @@ class ParallelizeTest(ProgramTest):
         run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--steps", "1", "--parts", "full")
         self.assertEqual((3, "xflow: full: the folder is not empty; choose another one or remove its files\n"), (run.returncode, run.stderr))
 
+    def test_a_policy_places_a_pipeline(self):
+        """The result is never below the bound, and the search after the policy finds what a search finds."""
+        policy = pathlib.Path(__file__).resolve().parents[2] / "policies/max-load.npz"
+        text, plan = self.parallelize("--objective", "throughput", "--policy", policy)
+        self.assertIn("between two samples, found by 'policy'", text)
+        self.assertGreaterEqual(plan["pipeline"]["load_seconds"], 8 * 2 * 100 * 200 / 1e9 * (1 - 1e-9))
+        _, plan = self.parallelize("--objective", "throughput", "--policy", policy, "--then", "local-search")
+        self.assertAlmostEqual(8 * 2 * 100 * 200 / 1e9, plan["pipeline"]["load_seconds"], delta=1e-9)
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--policy", policy)
+        self.assertEqual((64, "xflow: policies place nodes for the objective throughput (see 'xflow parallelize --help')\n"),
+                         (run.returncode, run.stderr))
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--objective", "throughput", "--policy", "four.json")
+        self.assertEqual(2, run.returncode)
+        self.assertIn("four.json: the file is no policy: ", run.stderr)
+
     def test_a_pipeline_has_a_bound(self):
         """Two products of 0.32 and 0.16 ms: one device each, with the function beside the second."""
         text, plan = self.parallelize("--objective", "throughput")
