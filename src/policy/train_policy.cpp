@@ -53,7 +53,8 @@ class Training {
       if (auto coarse = coarse_environment(instance, options_.objective, *environment)) environments_.push_back(std::move(coarse));
       environments_.push_back(std::move(environment));
     }
-    if (state().steps == 0) XFLOW_CHECK(validate());
+    // A training that is resumed may have other graphs now.
+    XFLOW_CHECK(report(trainer_.begin(environments_)));
     TrainingStop stop = TrainingStop::finished;
     while (state().steps < options_.steps && stop == TrainingStop::finished) {
       if (options_.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
@@ -83,8 +84,8 @@ class Training {
     XFLOW_CHECK(check_environment(*environment, options_.graphs));
     return environment;
   }
-  Result<void> validate() {
-    const double score = trainer_.validate(environments_);
+  Result<void> validate() { return report(trainer_.validate(environments_)); }
+  Result<void> report(double score) {
     if (options_.progress) options_.progress({state().steps, std::exp(score), std::exp(state().best_score)});
     return write_policy(options_.out, trainer_.policy());
   }

@@ -210,8 +210,8 @@ bool Trainer::move_weights(const std::vector<Matrix>& derivatives) {
   return true;
 }
 
-double Trainer::validate(std::vector<std::unique_ptr<PlacementEnvironment>>& environments) {
-  load(policy_.training.weights);
+double Trainer::score_of(std::span<const Matrix> weights, const Environments& environments) {
+  load(weights);
   double sum = 0;
   for (const auto& environment : environments) {
     const parallel::GroupDevices start = environment->devices();
@@ -230,11 +230,18 @@ double Trainer::validate(std::vector<std::unique_ptr<PlacementEnvironment>>& env
     if (first > 0) sum += std::log(best / first) / static_cast<double>(environments.size());
     environment->reset(start);
   }
-  if (policy_.training.steps == 0 || sum < policy_.training.best_score) {
-    policy_.training.best_score = sum;
+  return sum;
+}
+
+double Trainer::begin(const Environments& environments) { return policy_.training.best_score = score_of(policy_.weights, environments); }
+
+double Trainer::validate(const Environments& environments) {
+  const double score = score_of(policy_.training.weights, environments);
+  if (score < policy_.training.best_score) {
+    policy_.training.best_score = score;
     policy_.weights = policy_.training.weights;
   }
-  return sum;
+  return score;
 }
 
 }  // namespace xflow::policy

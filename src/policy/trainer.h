@@ -29,9 +29,12 @@ class Trainer {
   // A step on one graph. The environment's placement changes. False if weights are no longer finite; then
   // nothing else has changed.
   bool step(PlacementEnvironment& environment);
-  // The mean of log(value / first value) of the last weights over environments, whose policies take the most
-  // probable devices. Weights with the least mean become those of the policy.
-  double validate(std::vector<std::unique_ptr<PlacementEnvironment>>& environments);
+  using Environments = std::vector<std::unique_ptr<PlacementEnvironment>>;
+  // The mean of log(value / first value) of the policy over environments, where it takes the most probable
+  // devices. Comes before validate() on the same environments.
+  double begin(const Environments& environments);
+  // The same for the weights of the last step, which become those of the policy if their mean is less.
+  double validate(const Environments& environments);
 
  private:
   struct Episode {
@@ -41,6 +44,7 @@ class Trainer {
 
   Trainer(Policy policy, GraphGradient encoder, GraphGradient scorer, GraphGradient whole);
   void load(std::span<const Matrix> weights);
+  double score_of(std::span<const Matrix> weights, const Environments& environments);
   Episode sample(PlacementEnvironment& environment, std::uint64_t seed);
   void differentiate(PlacementEnvironment& environment, const Episode& episode, std::span<const double> advantages,
                      std::vector<Matrix>& sums);

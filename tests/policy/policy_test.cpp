@@ -268,7 +268,7 @@ TEST(Trainer, LowersTheValueOfAFamilyThatItTrainsOn) {
   std::vector<std::unique_ptr<PlacementEnvironment>> validated;
   for (const std::uint64_t seed : {101U, 102U, 103U})
     validated.push_back(std::make_unique<PlacementEnvironment>(instance_of("cells", seed), PlacementObjective::max_load));
-  const double before = trainer.validate(validated);
+  const double before = trainer.begin(validated);
   for (std::uint64_t step = 0; step < 20; ++step) {
     PlacementEnvironment environment(instance_of("cells", step), PlacementObjective::max_load);
     ASSERT_TRUE(trainer.step(environment));
@@ -324,6 +324,25 @@ TEST_F(PolicyFiles, OfOneTrainingOrTwoAreEqual) {
   ASSERT_TRUE(parts);
   EXPECT_EQ(1U, parts->seed);
   EXPECT_EQ(bytes(path("whole.npz")), bytes(path("parts.npz")));
+}
+
+TEST_F(PolicyFiles, OfATrainingOnOtherGraphsAreAsGoodThereAsTheyWere) {
+  TrainPolicyOptions options;
+  options.graphs = "generator:cells";
+  options.out = path("a.npz");
+  options.steps = 20;
+  const auto first = train(options);
+  ASSERT_TRUE(first);
+  options.graphs = "generator:transformers";
+  options.resume = true;
+  const auto begun = train(options);  // without a step
+  ASSERT_TRUE(begun);
+  options.steps = 25;
+  const auto trained = train(options);
+  ASSERT_TRUE(trained);
+  EXPECT_LT(first->ratio, 0.9);
+  EXPECT_GT(begun->ratio, first->ratio);  // of other graphs
+  EXPECT_LE(trained->ratio, begun->ratio);
 }
 
 TEST_F(PolicyFiles, OfACancelledTrainingAreWritten) {
