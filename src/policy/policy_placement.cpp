@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -30,14 +31,18 @@ Result<void> check(const Policy& policy, const PlaceOptions& options) {
 
 }  // namespace
 
-Result<void> check_environment(PlacementEnvironment& environment, const std::string& where) {
-  const std::uint32_t groups = environment.problem().size();
+Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
+                                                               const std::string& where) {
+  XFLOW_CHECK(parallel::check_objective(instance, objective, where));
+  const std::vector<std::uint32_t> group_of_node = parallel::groups_of_nodes(instance);
+  const std::uint32_t groups = 1 + *std::ranges::max_element(group_of_node);
   if (groups > kMostGroups)
     return fail(ErrorCode::unsupported, fmt::format("a policy places at most {} groups, and there are {}", kMostGroups, groups), where);
-  if (!environment.start())
+  auto environment = std::make_unique<PlacementEnvironment>(instance, objective, group_of_node);
+  if (!environment->start())
     return fail(ErrorCode::unsupported, "a policy needs a first placement within the memory of the accelerators, and none was found",
                 where);
-  return {};
+  return environment;
 }
 
 std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
@@ -102,13 +107,11 @@ Result<PlacementResult> place(const parallel::PlacementInstance& instance, const
   const auto begin = std::chrono::steady_clock::now();
   XFLOW_TRY(const Policy policy, read_policy(options.policy));
   XFLOW_CHECK(check(policy, options));
-  XFLOW_CHECK(parallel::check_objective(instance, options.objective, where));
-  PlacementEnvironment environment(instance, options.objective);
-  XFLOW_CHECK(check_environment(environment, where));
+  XFLOW_TRY(const auto environment, open_environment(instance, options.objective, where));
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, kStepsPerLook);
-  XFLOW_CHECK(place_clusters(policy, instance, environment, options.seed, budget));
+  XFLOW_CHECK(place_clusters(policy, instance, *environment, options.seed, budget));
   parallel::PlacementStart start;
-  XFLOW_TRY(start.devices, placement_of(policy, environment, options.seed, budget));
+  XFLOW_TRY(start.devices, placement_of(policy, *environment, options.seed, budget));
   start.steps = budget.spent();
   start.stop = budget.stop().value_or(PlacementStop::finished);
   PlaceOptions rest = options;

@@ -15,9 +15,10 @@ namespace xflow::policy {
 // The most groups of an instance for a policy: each pair of groups has memory.
 inline constexpr std::uint32_t kMostGroups = 4'000;
 
-// Groups and first placement fit a policy. Errors: unsupported for more than kMostGroups and for an instance
-// without a first placement within the memory.
-Result<void> check_environment(PlacementEnvironment& environment, const std::string& where);
+// The environment of an instance. Errors: unsupported for more than kMostGroups, for an instance without a
+// first placement within the memory, and for a latency of backward nodes.
+Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
+                                                               const std::string& where);
 
 // The environment of clusters of groups (coarse_groups()), or nothing if they are hardly fewer than the
 // groups of `environment`, or have no first placement within the memory.

@@ -6,7 +6,6 @@
 #include <memory>
 #include <utility>
 
-#include "src/parallel/place.h"
 #include "src/policy/placement_network.h"
 #include "src/policy/policy_placement.h"
 #include "src/policy/trainer.h"
@@ -79,10 +78,7 @@ class Training {
   const TrainingState& state() const { return trainer_.policy().training; }
 
   Result<std::unique_ptr<PlacementEnvironment>> open(const parallel::PlacementInstance& instance) const {
-    XFLOW_CHECK(parallel::check_objective(instance, options_.objective, options_.graphs));
-    auto environment = std::make_unique<PlacementEnvironment>(instance, options_.objective);
-    XFLOW_CHECK(check_environment(*environment, options_.graphs));
-    return environment;
+    return open_environment(instance, options_.objective, options_.graphs);
   }
   Result<void> validate() { return report(trainer_.validate(environments_)); }
   Result<void> report(double score) {

@@ -77,6 +77,9 @@ class TrainPolicyTest(ProgramTest):
         self.write("crowded.json", json.dumps(crowded))
         self.fail_with(3, "crowded.json: a policy needs a first placement within the memory of the accelerators, and none was found", "place",
                        "crowded.json", "--policy", "policy.npz")
+        wide = {**CHAIN, "nodes": [node(number, 1) for number in range(4001)], "edges": [], "maxSizePerFPGA": 10000}
+        self.write("wide.json", json.dumps(wide))
+        self.fail_with(3, "wide.json: a policy places at most 4000 groups, and there are 4001", "place", "wide.json", "--policy", "policy.npz")
         run = self.run_program("place", "in.json", "--policy", "text.npz")
         self.assertEqual(2, run.returncode)
         self.assertRegex(run.stderr, r"text\.npz: the file is no policy: ")
