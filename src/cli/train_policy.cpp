@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 
 #include "src/cli/command.h"
@@ -18,6 +19,11 @@ struct TrainArguments {
 };
 
 ExitCode run(TrainArguments& a) {
+  std::error_code ignored;
+  for (const std::string& input : {a.options.graphs, a.options.cluster}) {
+    if (std::filesystem::equivalent(a.options.out, input, ignored))
+      return report({ErrorCode::invalid_argument, "the policy would overwrite a file that is read", a.options.out});
+  }
   a.options.objective = a.objective == to_string(PlacementObjective::latency) ? PlacementObjective::latency : PlacementObjective::max_load;
   finish_on_signals(a.options.cancel);
   ProgressLine line(a.is_quiet);

@@ -8,9 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "src/policy/matrix.h"

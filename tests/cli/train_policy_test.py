@@ -62,6 +62,7 @@ class TrainPolicyTest(ProgramTest):
         self.train("policy.npz", "--graphs", "in.json", "--steps", "0")
         self.fail_with(64, "there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception",
                        "train-policy", "--graphs", "generator:trees", "--out", "new.npz")
+        self.fail_with(64, "in.json: the policy would overwrite a file that is read", "train-policy", "--graphs", "in.json", "--out", "in.json")
         (self.folder / "empty").mkdir()
         self.fail_with(2, "empty: the folder has no .json files", "train-policy", "--graphs", "empty", "--out", "new.npz")
         self.fail_with(64, "policy.npz: the policy was trained for the objective max-load, not for latency", "train-policy", "--graphs", "in.json",
