@@ -16,8 +16,8 @@
 namespace xflow::policy {
 
 // Computes the outputs of a graph of matrices, and the derivatives of a number that depends on them by the
-// weights. Operators: matmul, add of equal sizes or of a row to each row, relu. A weight of one dimension is
-// a row. Weights may be changed.
+// weights. Operators: matmul, add and mul of equal sizes or of a matrix and a row, relu, sigmoid, tanh,
+// softmax of rows, transpose, concat of rows. A weight of one dimension is a row. Weights may be changed.
 class GraphGradient {
  public:
   // Errors: unsupported for other operators, types than float32 and operands of more dimensions.
@@ -35,14 +35,18 @@ class GraphGradient {
   void differentiate(std::span<const Matrix> by_outputs, std::span<Matrix> sums);
 
  private:
-  enum class Kind : std::uint8_t { matmul, add, relu };
+  enum class Kind : std::uint8_t { matmul, add, mul, relu, sigmoid, tanh, softmax, transpose, concat };
   struct Step {
     Kind kind{};
-    std::size_t left = 0;
-    std::size_t right = 0;
+    std::vector<std::size_t> operands;
     std::size_t result = 0;
   };
+  static Result<Step> step_of(const GraphNode& node);
   const Matrix& value(std::size_t number) const { return *known_[number]; }
+  const Matrix& operand(const Step& step, std::size_t number) const { return value(step.operands[number]); }
+  Matrix result_of(const Step& step) const;
+  // `by_operand` is null for an operand that depends on no weight.
+  void differentiate(const Step& step, const Matrix& by_result, std::span<Matrix* const> by_operand) const;
 
   std::vector<Matrix> weights_;
   std::vector<std::size_t> weight_values_;  // numbers of values

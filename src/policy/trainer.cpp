@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "src/parallel/random_numbers.h"
+#include "src/policy/adam.h"
 #include "src/policy/distribution.h"
 #include "src/policy/placement_network.h"
 
@@ -20,9 +21,6 @@ constexpr double kEntropy = 0.02;
 constexpr double kEntropySteps = 300;  // after which the entropy term is 1 / e of the first one
 constexpr double kRate = 3e-3;
 constexpr double kRateSteps = 1'000;  // likewise for the rate
-constexpr double kMomentDecay = 0.9;
-constexpr double kVarianceDecay = 0.999;
-constexpr double kLongestDerivative = 1;
 constexpr std::size_t kVisitsPerBatch = 64;
 
 // Choices of several visits below each other.
@@ -182,30 +180,10 @@ bool Trainer::step(PlacementEnvironment& environment) {
 }
 
 bool Trainer::move_weights(const std::vector<Matrix>& derivatives) {
-  double squares = 0;
-  for (const Matrix& matrix : derivatives) {
-    for (const float x : matrix.values) squares += static_cast<double>(x) * x;
-  }
-  if (!std::isfinite(squares)) return false;
   TrainingState next = policy_.training;
-  const double factor = std::min(1.0, kLongestDerivative / std::sqrt(std::max(squares, 1e-300)));
   const double rate = kRate * std::exp(-static_cast<double>(next.steps) / kRateSteps);
   ++next.steps;
-  const auto number = static_cast<double>(next.steps);
-  for (std::size_t k = 0; k < derivatives.size(); ++k) {
-    for (std::size_t i = 0; i < derivatives[k].values.size(); ++i) {
-      const double derivative = factor * derivatives[k].values[i];
-      const double moment = kMomentDecay * next.moments[k].values[i] + (1 - kMomentDecay) * derivative;
-      const double variance = kVarianceDecay * next.variances[k].values[i] + (1 - kVarianceDecay) * derivative * derivative;
-      next.moments[k].values[i] = static_cast<float>(moment);
-      next.variances[k].values[i] = static_cast<float>(variance);
-      const double mean = moment / (1 - std::pow(kMomentDecay, number));
-      const double deviation = std::sqrt(variance / (1 - std::pow(kVarianceDecay, number)));
-      float& weight = next.weights[k].values[i];
-      weight = static_cast<float>(weight - rate * mean / (deviation + 1e-8));
-      if (!std::isfinite(weight)) return false;
-    }
-  }
+  if (!policy::move_weights({next.weights, next.moments, next.variances}, derivatives, next.steps, rate)) return false;
   policy_.training = std::move(next);
   return true;
 }

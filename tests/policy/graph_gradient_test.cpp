@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
+#include <tuple>
 
 #include "src/parallel/random_numbers.h"
 #include "src/policy/placement_network.h"
@@ -85,6 +87,36 @@ TEST(GraphGradient, IsTheSlopeOfThePlacementNetwork) {
   expect_slopes(*whole_graph(weights), {&groups, &parents, &children, &devices, &own, &own, &own, &own}, 1e-3, 0.02);
 }
 
+// Two steps of a gate, and what the second one sees of both: every operator that has a derivative, with rows
+// as left and as right operands.
+Graph attention() {
+  GraphBuilder builder;
+  parallel::RandomNumbers random(11);
+  const auto weight = [&](std::int64_t rows) {
+    const Matrix values = random_matrix(static_cast<std::size_t>(rows), 3, random);
+    return builder.weight(DataType::float32, {rows, 3}, bytes_of(values.values));
+  };
+  const Value own = weight(3);
+  const Value row = weight(1);
+  const auto gate = [&](Value x, const char* function) {
+    return builder.apply(function, {builder.apply("add", {row, builder.apply("matmul", {x, own})})});
+  };
+  const Value x = builder.input("x", DataType::float32, {"M", 3});
+  const Value first = builder.apply("mul", {gate(x, "sigmoid"), gate(x, "tanh")});
+  const Value second = builder.apply("mul", {row, gate(first, "tanh")});
+  const Value both = builder.apply("concat", {first, second}, {{"axis", 0}});
+  const Value scores = builder.apply("matmul", {second, builder.apply("transpose", {both}, {{"perm", {1, 0}}})});
+  builder.output("seen", builder.apply("matmul", {builder.apply("softmax", {scores}, {{"axis", 1}}), both}));
+  builder.output("product", builder.apply("mul", {second, row}));
+  return *builder.build();
+}
+
+TEST(GraphGradient, IsTheSlopeOfAttention) {
+  parallel::RandomNumbers random(3);
+  const Matrix x = random_matrix(4, 3, random);
+  expect_slopes(attention(), {&x}, 1e-3, 0.01);
+}
+
 TEST(GraphGradient, AddsToSums) {
   parallel::RandomNumbers random(1);
   const Matrix x = random_matrix(3, 3, random);
@@ -101,8 +133,14 @@ TEST(GraphGradient, AddsToSums) {
 TEST(GraphGradient, RefusesWhatItHasNoDerivativeFor) {
   GraphBuilder builder;
   const Value x = builder.input("x", DataType::float32, {2, 2});
-  builder.output("y", builder.apply("tanh", {x}));
-  EXPECT_EQ("operator 'tanh' has no derivative", GraphGradient::of(*builder.build()).error().message);
+  builder.output("y", builder.apply("exp", {x}));
+  EXPECT_EQ("operator 'exp' has no derivative", GraphGradient::of(*builder.build()).error().message);
+  for (const auto& [op, operands, axis] : {std::tuple{"softmax", 1, 0}, {"concat", 2, 1}}) {
+    GraphBuilder other;
+    const std::vector<Value> values(static_cast<std::size_t>(operands), other.input("x", DataType::float32, {2, 2}));
+    other.output("y", other.apply(op, values, {{"axis", axis}}));
+    EXPECT_EQ(std::string("operator '") + op + "' has no derivative along this axis", GraphGradient::of(*other.build()).error().message);
+  }
   GraphBuilder integers;
   integers.output("y", integers.apply("relu", {integers.input("x", DataType::int32, {2, 2})}));
   EXPECT_EQ("input 'x' is no matrix of float32", GraphGradient::of(*integers.build()).error().message);

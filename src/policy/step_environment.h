@@ -1,0 +1,105 @@
+// Groups of operators on the devices of a cluster, and the step that a placement of them takes.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/parallel/cluster.h"
+#include "src/parallel/split_clock.h"
+#include "src/parallel/split_model.h"
+#include "src/parallel/split_plan.h"
+#include "src/parallel/split_workload.h"
+#include "src/policy/matrix.h"
+
+namespace xflow::policy {
+
+// The device of each group.
+using GroupPlaces = std::vector<std::uint32_t>;
+
+// Runs a plan and returns the seconds of its step.
+using MeasureStep = std::function<Result<double>(const parallel::SplitPlan&)>;
+
+// Whole operators of a model, in groups that share a device. Gradients and weights of an operator are where
+// it is.
+//
+// An operator with a single reader joins it, as long as no group has more than an eighth of a device's share
+// of all work, as in Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, 2017.
+// Where groups are then more than kMostGroups, those with little work join a neighbour.
+class StepEnvironment {
+ public:
+  static constexpr std::uint32_t kMostGroups = 160;
+  static constexpr std::size_t kMostTypes = 8;
+  static constexpr std::size_t kGroupFeatures = 9 + kMostTypes;
+
+  // All arguments must outlive the environment. With `measure`, costs within the memory are measured ones.
+  StepEnvironment(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, parallel::StepKind kind, MeasureStep measure = {});
+
+  std::uint32_t groups() const { return static_cast<std::uint32_t>(members_.size()); }
+  std::uint32_t devices() const { return cluster_.size(); }
+  const parallel::SplitModel& model() const { return model_; }
+  const parallel::DeviceCluster& cluster() const { return cluster_; }
+  // Operators of each group; groups are in the order of their first ones.
+  std::span<const std::vector<std::uint32_t>> members() const { return members_; }
+  std::span<const std::uint32_t> group_of_operator() const { return group_of_; }
+
+  // The bytes that a group sends to another one.
+  struct Edge {
+    std::uint32_t group = 0;
+    double bytes = 0;
+  };
+  // Groups that a group reads, and groups that read it, by their numbers.
+  std::span<const Edge> sources(std::uint32_t group) const { return sources_[group]; }
+  std::span<const Edge> readers(std::uint32_t group) const { return readers_[group]; }
+  // Seconds of a group on a device, with gradients for a training step.
+  double seconds(std::uint32_t group, std::uint32_t device) const { return seconds_[group][device]; }
+  // Bytes of constants.
+  double bytes(std::uint32_t group) const { return bytes_[group]; }
+
+  // A row for each group, free of names and scale: work, constants and tensors in and out beside the mean,
+  // position, longest path before and after it, numbers of neighbours, and which of the kMostTypes types of
+  // operators with the most work has the most of its own.
+  const Matrix& features() const { return features_; }
+
+  parallel::SplitPlan plan(std::span<const std::uint32_t> places) const;
+  // Devices of groups of a plan whose operators are whole: those of their first operators.
+  GroupPlaces places(const parallel::SplitPlan& plan) const;
+  // The simulated cost; nullopt as soon as it is known to be above the limit.
+  std::optional<parallel::PlanCost> simulate(std::span<const std::uint32_t> places, const parallel::PlanCost& limit = parallel::kAnyCost);
+  // Placements that follow differ little from the last one that was simulated.
+  void keep() { clock_.keep(); }
+  // The simulated or the measured cost. Placements are measured once. Errors: those of measuring.
+  Result<parallel::PlanCost> cost(std::span<const std::uint32_t> places);
+  // Number of placements that were measured.
+  std::size_t measured() const { return measured_.size(); }
+
+ private:
+  void describe_operators(parallel::StepKind kind);
+  void group_operators();
+  void join_small_groups(std::vector<std::uint32_t>& root, std::vector<double>& work);
+  void describe_groups();
+  void set_features();
+
+  parallel::SplitModel& model_;
+  const parallel::DeviceCluster& cluster_;
+  parallel::SplitClock clock_;
+  MeasureStep measure_;
+
+  std::vector<std::vector<double>> operator_seconds_;  // by operator and device
+  std::vector<std::uint32_t> group_of_;
+  std::vector<std::vector<std::uint32_t>> members_;
+  std::vector<std::vector<double>> seconds_;
+  std::vector<double> bytes_;
+  std::vector<std::vector<Edge>> sources_;
+  std::vector<std::vector<Edge>> readers_;
+  Matrix features_;
+  std::map<GroupPlaces, double> measured_;
+};
+
+}  // namespace xflow::policy
