@@ -37,6 +37,33 @@ constexpr const char* to_string(ParallelObjective objective) {
   return "";
 }
 
+// How a plan is found.
+enum class ParallelMethod : std::uint8_t {
+  automatic,  // operators are split by a search; for the throughput, the methods of place()
+  local,      // whole operators: simulated annealing over the devices of groups
+  colocrl,    // whole operators: a sequence policy that is trained on the steps of the plans it draws
+};
+// Returns "auto", "local" or "colocrl".
+constexpr const char* to_string(ParallelMethod method) {
+  switch (method) {
+    case ParallelMethod::automatic:
+      return "auto";
+    case ParallelMethod::local:
+      return "local";
+    case ParallelMethod::colocrl:
+      return "colocrl";
+  }
+  return "";
+}
+
+// The step by which the methods local and colocrl compare plans.
+enum class ParallelReward : std::uint8_t {
+  simulated,
+  measured,  // parts of the plan are run on this machine, a thread for each device
+};
+// Returns "simulated" or "measured".
+constexpr const char* to_string(ParallelReward reward) { return reward == ParallelReward::simulated ? "simulated" : "measured"; }
+
 // Why a search of a plan ended.
 enum class ParallelStop : std::uint8_t {
   steps,       // ParallelizeOptions::steps
@@ -68,10 +95,12 @@ struct ParallelizeOptions {
   std::string cluster;
   std::optional<std::uint32_t> devices;                      // only so many of its devices, the first ones
   ParallelObjective objective = ParallelObjective::latency;  // what is made small
+  ParallelMethod method = ParallelMethod::automatic;         // how the plan is found; others than automatic not for the throughput
+  ParallelReward reward = ParallelReward::simulated;         // measured: for the methods local and colocrl, and the latency
   // Time limit. It stops the sequence of proposals that the seed determines.
   Seconds budget{10};
-  // Number of proposals. Without a time limit that stops earlier, plans depend on the model, the cluster,
-  // the seed and this number only.
+  // Number of proposals, or of placements that a policy draws. Without a time limit that stops earlier, plans depend on the model, the
+  // cluster, the seed and this number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of the proposals
   // Whether the model is also rewritten by proved rules where its plan then has a shorter step. A third of
@@ -146,6 +175,7 @@ struct ParallelRewrites {
 // A plan, and its simulated step.
 struct ParallelizeResult {
   ParallelObjective objective = ParallelObjective::latency;  // what was made small
+  ParallelMethod method = ParallelMethod::automatic;         // ParallelizeOptions::method
   std::string start;                                         // the start plan from which the plan was found
   std::vector<std::pair<std::string, Seconds>> starts;       // start plans with their steps
   // Number of pipelines that were not tried as start plans, since half of the time limit was over.
@@ -154,8 +184,15 @@ struct ParallelizeResult {
   // No plan for this model, cluster and objective has a shorter step; known if all devices have a roofline.
   // For the throughput see `pipeline`.
   std::optional<Seconds> bound;
-  std::optional<PlannedPipeline> pipeline;     // of the objective throughput
-  std::optional<ParallelRewrites> rewrites;    // of ParallelizeOptions::rewrite; then `nodes` are those of the rewritten model
+  std::optional<PlannedPipeline> pipeline;   // of the objective throughput
+  std::optional<ParallelRewrites> rewrites;  // of ParallelizeOptions::rewrite; then `nodes` are those of the rewritten model
+  // Of ParallelReward::measured: the median step of the plan as it ran. `starts` are measured then, too.
+  std::optional<Seconds> measured;
+  std::size_t measured_plans = 0;  // number of plans that were run
+  // Of the methods local and colocrl: the number of groups of operators that were placed, and of proposals up
+  // to the best plan; 0 if a start plan is the best one.
+  std::size_t groups = 0;
+  std::uint64_t best_after = 0;                // see groups
   std::uint64_t proposals = 0;                 // made by the search
   std::uint64_t accepted = 0;                  // of them
   std::uint64_t seed = 1;                      // ParallelizeOptions::seed

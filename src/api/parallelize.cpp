@@ -13,6 +13,8 @@
 #include "src/api/cluster_costs.h"
 #include "src/api/cluster_model.h"
 #include "src/api/joint_search.h"
+#include "src/api/measured_step.h"
+#include "src/api/placed_operators.h"
 #include "src/api/plan_folder.h"
 #include "src/api/split_simulation.h"
 #include "src/onnx/document/device_annotations.h"
@@ -74,28 +76,13 @@ ParallelNode node_of(const onnx_io::Document& document, const NodeNames& names, 
   return node;
 }
 
-ParallelStop stop_of(PlacementStop stop) {
-  switch (stop) {
-    case PlacementStop::steps:
-      return ParallelStop::steps;
-    case PlacementStop::time_limit:
-      return ParallelStop::time_limit;
-    case PlacementStop::cancelled:
-      return ParallelStop::cancelled;
-    case PlacementStop::optimal:
-      return ParallelStop::optimal;
-    case PlacementStop::finished:
-      break;
-  }
-  return ParallelStop::finished;
-}
-
 parallel::StepKind kind_of(const ParallelizeOptions& options) {
   return options.objective == ParallelObjective::training_step ? parallel::StepKind::training : parallel::StepKind::inference;
 }
 
-// Sets how the plan was found, and returns it.
-Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const ParallelizeOptions& options, ParallelizeResult& result) {
+// Sets how the plan was found, and returns it. `measure` runs a plan; null: steps are simulated.
+Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const ParallelizeOptions& options, policy::MeasureStep measure,
+                         ParallelizeResult& result) {
   if (options.objective == ParallelObjective::throughput) {
     PlaceOptions place;
     place.budget = options.budget;
@@ -111,9 +98,11 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
     result.pipeline = PlannedPipeline{found.placement.value, found.placement.bound};
     result.start = to_string(found.placement.method);
     result.proposals = found.placement.steps;
-    result.stop = stop_of(found.placement.stop);
+    result.stop = api::stop_of(found.placement.stop);
     return std::move(found.plan);
   }
+  if (options.method != ParallelMethod::automatic)
+    return api::place_operators(model, cluster, options, kind_of(options), std::move(measure), result);
   parallel::SplitSearchOptions own;
   own.kind = kind_of(options);
   own.seed = options.seed;
@@ -130,7 +119,7 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   result.untried_starts = found.untried;
   result.proposals = found.proposals;
   result.accepted = found.accepted;
-  result.stop = found.is_optimal ? ParallelStop::optimal : stop_of(budget.stop().value_or(PlacementStop::finished));
+  result.stop = found.is_optimal ? ParallelStop::optimal : api::stop_of(budget.stop().value_or(PlacementStop::finished));
   return std::move(found.plan);
 }
 
@@ -164,17 +153,22 @@ struct PlannedModel {
   ParallelizeResult result;
 };
 
+bool is_measured(const ParallelizeOptions& options) { return options.reward == ParallelReward::measured; }
+bool writes_parts(const ParallelizeOptions& options) { return !options.out_parts.empty() || is_measured(options); }
+
 // The operators of a model. Parts have some of them as they are.
 std::vector<parallel::OperatorSource> sources_of(const PlannedModel& planned, const ParallelizeOptions& options) {
   const api::ClusterModel& model = *planned.model;
   std::vector<parallel::OperatorSource> sources = api::operator_sources(model.document(), planned.tasks);
-  if (options.out_parts.empty()) return sources;
+  if (!writes_parts(options)) return sources;
   const std::vector<bool> keep = parallel::tasks_to_keep(model.lifted(), model.arena(), planned.tasks, model.known_sizes());
   for (std::size_t task = 0; task < sources.size(); ++task) sources[task].is_kept = keep[task];
   return sources;
 }
 
-Result<PlannedModel> plan_model(std::unique_ptr<api::ClusterModel> model, const DeviceCluster& cluster, const ParallelizeOptions& options) {
+// `path` is that of the original model.
+Result<PlannedModel> plan_model(const std::string& path, std::unique_ptr<api::ClusterModel> model, const DeviceCluster& cluster,
+                                const ParallelizeOptions& options) {
   PlannedModel planned;
   planned.model = std::move(model);
   const onnx_io::Document& document = planned.model->document();
@@ -182,11 +176,22 @@ Result<PlannedModel> plan_model(std::unique_ptr<api::ClusterModel> model, const 
   XFLOW_TRY(planned.split, SplitModel::of(planned.model->arena(), planned.model->lifted().graph, sources_of(planned, options),
                                           planned.model->sizes(), planned.model->costs()));
   if (!options.out_model.empty()) planned.split->require_equal_parts();
-  if (!options.out_parts.empty()) planned.split->require_opset(planned.model->lifted().opset);
+  if (writes_parts(options)) planned.split->require_opset(planned.model->lifted().opset);
   ParallelizeResult& result = planned.result;
   result.objective = options.objective;
+  result.method = options.method;
   result.seed = options.seed;
-  XFLOW_TRY(planned.plan, search(*planned.split, cluster, options, result));
+  const auto measure = [&](int repeats) {
+    return api::measured_step(*planned.model, path, planned.tasks, *planned.split, cluster, options, repeats);
+  };
+  constexpr int kRepeats = 9;         // of each plan
+  constexpr int kRepeatsOfBest = 50;  // the best plan of many may have been lucky
+  XFLOW_TRY(planned.plan,
+            search(*planned.split, cluster, options, is_measured(options) ? measure(kRepeats) : policy::MeasureStep(), result));
+  if (is_measured(options)) {
+    XFLOW_TRY(const double step, measure(kRepeatsOfBest)(planned.plan));
+    result.measured = Seconds(step);
+  }
   const NodeNames names(document);
   for (std::size_t op = 0; op < planned.plan.size(); ++op) {
     const parallel::OperatorKind& kind = planned.split->kind(planned.split->operators()[op]);
@@ -202,7 +207,7 @@ Result<PlannedModel> plan_model(std::unique_ptr<api::ClusterModel> model, const 
 }
 
 // Replaces the model by a rewritten one if its plan is better.
-Result<void> rewrite(const DeviceCluster& cluster, const ParallelizeOptions& options, PlannedModel& planned) {
+Result<void> rewrite(const std::string& path, const DeviceCluster& cluster, const ParallelizeOptions& options, PlannedModel& planned) {
   api::ClusterModel& model = *planned.model;
   api::JointOptions joint;
   joint.kind = kind_of(options);
@@ -229,7 +234,7 @@ Result<void> rewrite(const DeviceCluster& cluster, const ParallelizeOptions& opt
   if (!found.model || options.cancel.is_finishing()) return {};
   XFLOW_TRY(onnx_io::Document document, onnx_io::Document::parse(*found.model, model.document().origin()));
   XFLOW_TRY(auto rewritten, api::ClusterModel::with_document(model, std::move(document), options.shapes));
-  XFLOW_TRY(PlannedModel other, plan_model(std::move(rewritten), cluster, options));
+  XFLOW_TRY(PlannedModel other, plan_model(path, std::move(rewritten), cluster, options));
   const auto price = [](const PlannedModel& own) { return std::pair(!own.result.simulation.fits_memory(), own.result.simulation.step); };
   if (price(other) >= price(planned)) return {};
   rewrites.rules.assign(found.rules.begin(), found.rules.end());
@@ -238,19 +243,35 @@ Result<void> rewrite(const DeviceCluster& cluster, const ParallelizeOptions& opt
   return {};
 }
 
+// Refuses options that do not go together.
+Result<void> check_options(const ParallelizeOptions& options) {
+  const bool is_pipeline = options.objective == ParallelObjective::throughput;
+  const auto refuse = [](std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); };
+  if (options.rewrite && is_pipeline) return refuse("rewrites are searched for latency and training-step");
+  if (!options.policy.empty() && !is_pipeline) return refuse("policies place nodes for the objective throughput");
+  const bool is_automatic = options.method == ParallelMethod::automatic;
+  if (!is_automatic && is_pipeline)
+    return refuse(fmt::format("the method '{}' does not go with the objective throughput", to_string(options.method)));
+  if (!is_automatic && options.rewrite) return refuse(fmt::format("the method '{}' does not go with rewrites", to_string(options.method)));
+  if (!is_measured(options)) return {};
+  if (is_automatic) return refuse("measured steps are for the methods local and colocrl");
+  if (options.objective != ParallelObjective::latency) return refuse("measured steps are for the objective latency: plans are run forward");
+  return {};
+}
+
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& given) {
-  if (given.rewrite && given.objective == ParallelObjective::throughput)
-    return fail(ErrorCode::invalid_argument, "rewrites are searched for latency and training-step");
-  if (!given.policy.empty() && given.objective != ParallelObjective::throughput)
-    return fail(ErrorCode::invalid_argument, "policies place nodes for the objective throughput");
+  XFLOW_CHECK(check_options(given));
   XFLOW_TRY(const DeviceCluster cluster, cluster_of(given));
+  const auto is_here = [](const parallel::ClusterDevice& device) { return device.source == parallel::TimeSource::cpu; };
+  if (is_measured(given) && (cluster.hosts > 1 || !std::ranges::all_of(cluster.devices, is_here)))
+    return fail(ErrorCode::invalid_argument, "measured steps need a cluster of CPUs of this machine, such as cpu-2", given.cluster);
   ParallelizeOptions options = given;
   constexpr double kPhases = 3;
   if (options.rewrite) options.budget /= kPhases;
   const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};
   XFLOW_TRY(auto model, api::ClusterModel::open(path, options.shapes, options.allow_external, cluster, costs));
-  XFLOW_TRY(PlannedModel planned, plan_model(std::move(model), cluster, options));
-  if (options.rewrite) XFLOW_CHECK(rewrite(cluster, options, planned));
+  XFLOW_TRY(PlannedModel planned, plan_model(path, std::move(model), cluster, options));
+  if (options.rewrite) XFLOW_CHECK(rewrite(path, cluster, options, planned));
   const api::ClusterModel& chosen = *planned.model;
   if (!options.out_model.empty()) {
     XFLOW_CHECK(write_plan(chosen.document(), chosen.lifted(), planned.tasks.nodes, *planned.split, parallel::by_device(planned.plan),

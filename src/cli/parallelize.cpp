@@ -20,6 +20,8 @@ namespace {
 struct ParallelizeArguments {
   std::string model;
   std::string objective = "latency";
+  std::string method = "auto";
+  std::string reward = "simulated";
   std::string budget;
   std::vector<std::string> shapes;
   std::string out;
@@ -55,6 +57,9 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
   }
   for (const ParallelObjective objective : {ParallelObjective::throughput, ParallelObjective::training_step})
     if (a.objective == to_string(objective)) a.options.objective = objective;
+  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl})
+    if (a.method == to_string(method)) a.options.method = method;
+  if (a.reward == to_string(ParallelReward::measured)) a.options.reward = ParallelReward::measured;
   // A number of steps alone is a result that does not depend on the machine.
   if (a.options.steps) a.options.budget = Seconds(std::numeric_limits<double>::infinity());
   if (!a.budget.empty()) {
@@ -99,6 +104,12 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
+  sub.add_option("--method", a->method, "auto, or for whole nodes local or colocrl (a policy that is trained)")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"auto", "local", "colocrl"}));
+  sub.add_option("--reward", a->reward, "steps of local and colocrl: simulated, or measured on this machine")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"simulated", "measured"}));
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
   add_allow_external(sub, a->options.allow_external);
   sub.add_option("--costs", a->options.cost_database, "file of measured costs, for devices that are this CPU");
@@ -115,7 +126,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   add_quiet(sub, a->is_quiet);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--devices", "--costs"});
-  group(sub, "Search", {"--objective", "--budget", "--steps", "--seed", "--rewrite", "--policy", "--then"});
+  group(sub, "Search", {"--objective", "--method", "--reward", "--budget", "--steps", "--seed", "--rewrite", "--policy", "--then"});
   group(sub, "Output", {"--out", "--parts", "--timeline", "--trace"});
   sub.footer(
       "Each node of the model is split along dimensions of its result, along the sum of a product, or not\n"

@@ -46,8 +46,7 @@ void StepEnvironment::describe_operators(parallel::StepKind kind) {
   for (std::uint32_t op = 0; op < model_.operators().size(); ++op) {
     const parallel::SplitOperator& own = model_.operators()[op];
     std::vector<double> seconds(devices(), 0);
-    const parallel::PartWork* work =
-        own.outputs.empty() ? nullptr : model_.part(op, model_.values()[own.outputs[0]].whole, std::nullopt);
+    const parallel::PartWork* work = own.outputs.empty() ? nullptr : model_.part(op, model_.values()[own.outputs[0]].whole, std::nullopt);
     for (std::uint32_t device = 0; device < devices() && work != nullptr; ++device) {
       const std::uint32_t source = model_.source_of(device);
       seconds[device] = work->seconds[source] + (kind == parallel::StepKind::training ? work->backward[source] : 0);
@@ -113,7 +112,8 @@ void StepEnvironment::join_small_groups(std::vector<std::uint32_t>& root, std::v
     // Groups that exchange nothing join by their order.
     std::vector<std::uint32_t> roots;
     std::ranges::copy_if(all, std::back_inserter(roots), is_root);
-    for (std::size_t k = 0; pairs.empty() && k + 1 < roots.size(); ++k) pairs.push_back({work[roots[k]] + work[roots[k + 1]], {roots[k], roots[k + 1]}});
+    for (std::size_t k = 0; pairs.empty() && k + 1 < roots.size(); ++k)
+      pairs.push_back({work[roots[k]] + work[roots[k + 1]], {roots[k], roots[k + 1]}});
     std::ranges::sort(pairs);
     std::vector<bool> is_joined(root.size(), false);
     for (const auto& pair : pairs) {

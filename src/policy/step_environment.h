@@ -76,6 +76,7 @@ class StepEnvironment {
   void keep() { clock_.keep(); }
   // The simulated or the measured cost. Placements are measured once. Errors: those of measuring.
   Result<parallel::PlanCost> cost(std::span<const std::uint32_t> places);
+  bool is_measured() const { return static_cast<bool>(measure_); }
   // Number of placements that were measured.
   std::size_t measured() const { return measured_.size(); }
 

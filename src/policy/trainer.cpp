@@ -9,6 +9,7 @@
 #include "src/parallel/random_numbers.h"
 #include "src/policy/adam.h"
 #include "src/policy/distribution.h"
+#include "src/policy/loss.h"
 #include "src/policy/placement_network.h"
 
 namespace xflow::policy {
@@ -45,20 +46,6 @@ class ChoiceBatch {
   std::array<Matrix, 5> matrices_;
   std::vector<std::vector<bool>> possible_;
 };
-
-// Derivatives of the loss of one visit by its scores.
-void loss_by_scores(std::span<const double> probabilities, std::uint32_t choice, double advantage, double entropy_weight, double scale,
-                    std::span<float> result) {
-  double entropy = 0;
-  for (const double p : probabilities) entropy -= p > 0 ? p * std::log(p) : 0;
-  for (std::size_t k = 0; k < probabilities.size(); ++k) {
-    const double p = probabilities[k];
-    if (!(p > 0)) continue;
-    const double of_reward = advantage * (p - (k == choice ? 1 : 0));
-    const double of_entropy = entropy_weight * p * (std::log(p) + entropy);
-    result[k] = static_cast<float>(scale * (of_reward + of_entropy));
-  }
-}
 
 double progress_of(const PlacementEnvironment& environment, std::size_t visit) {
   const std::size_t groups = environment.order().size();
@@ -149,8 +136,8 @@ void Trainer::differentiate(PlacementEnvironment& environment, const Episode& ep
     Matrix by_scores(scores.rows, 1);
     for (std::size_t k = 0; k < batch.size(); ++k) {
       const auto probabilities = probabilities_of(std::span(scores.values).subspan(k * devices, devices), batch.possible(k));
-      loss_by_scores(probabilities, episode.choices[first + k], advantages[first + k], entropy_weight, scale,
-                     std::span(by_scores.values).subspan(k * devices, devices));
+      set_loss(probabilities, episode.choices[first + k], advantages[first + k], entropy_weight, scale,
+               std::span(by_scores.values).subspan(k * devices, devices));
     }
     whole_.differentiate(std::span(&by_scores, 1), sums);
     first = visit + 1;

@@ -19,6 +19,7 @@
 #include <system_error>
 
 #include "src/support/printable.h"
+#include "src/support/temporary_folder.h"
 
 namespace xflow::report {
 namespace {
@@ -43,28 +44,6 @@ std::string in_dot(std::string_view text) {
   }
   return quoted + '"';
 }
-
-// A new folder among those for temporary files, which is removed with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::error_code none;
-    std::string path = (std::filesystem::temp_directory_path(none) / "xflow-XXXXXX").string();
-    if (mkdtemp(path.data()) != nullptr) path_ = path;
-  }
-  ~TemporaryFolder() {
-    std::error_code none;
-    if (!path_.empty()) std::filesystem::remove_all(path_, none);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  // Empty if it could not be made.
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Runs a program of PATH whose standard output is this file. True if it ends with exit status 0.
 bool run(std::vector<std::string> words, const std::string& output) {

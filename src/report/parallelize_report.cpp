@@ -112,17 +112,24 @@ std::string ParallelizeResult::to_text() const {
          fmt::format("{:.4f} ms between two samples, found by '{}'; at least {:.4f} ms (gap {:.1f} %)",
                      pipeline->load.count() * kMilliseconds, start, pipeline->bound.count() * kMilliseconds, 100 * pipeline->gap()));
     line("step", fmt::format("{:.4f} ms for one sample alone", simulation.step.count() * kMilliseconds));
+  } else if (start == to_string(method)) {
+    line("step", fmt::format("{:.4f} ms, found by the method '{}'", simulation.step.count() * kMilliseconds, start));
   } else {
     line("step", fmt::format("{:.4f} ms, found from the plan '{}'", simulation.step.count() * kMilliseconds, start));
   }
+  if (measured)
+    line("measured", fmt::format("{:.4f} ms, the median of its steps on this machine; {} plan{} run", measured->count() * kMilliseconds,
+                                 measured_plans, measured_plans == 1 ? " was" : "s were"));
+  const Seconds compared = measured.value_or(simulation.step);
   for (const auto& [name, step] : starts)
-    line("",
-         fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step.count() / simulation.step.count()));
+    line("", fmt::format("{:<24}{:.4f} ms, {:.2f} of the step", name, step.count() * kMilliseconds, step / compared));
   if (untried_starts > 0) line("", fmt::format("{} more pipelines were not tried: half of the time limit was over", untried_starts));
   if (const auto above = gap())
     line("bound", fmt::format("{:.4f} ms: no plan has a shorter step (gap {:.1f} %)", bound->count() * kMilliseconds, 100 * *above));
   if (rewrites) add_rewrites(*this, line);
-  const std::string steps = pipeline ? fmt::format("{} steps", proposals) : fmt::format("{} proposals, {} accepted", proposals, accepted);
+  std::string steps = fmt::format("{} proposals, {} accepted", proposals, accepted);
+  if (pipeline) steps = fmt::format("{} steps", proposals);
+  if (groups > 0) steps = fmt::format("{} proposals for {} groups of nodes, {} up to the best", proposals, groups, best_after);
   line("search", fmt::format("{}, seed {}, ended by: {}", steps, seed, to_string(stop)));
   line("proofs", fmt::format("{} of {} claims on splits are proved; splits of the others are not used", proved, claims));
   if (!simulation.assumed_sizes.empty()) line("assumed", fmt::format("{}", fmt::join(simulation.assumed_sizes, ", ")));
@@ -138,6 +145,7 @@ std::string ParallelizeResult::to_json() const {
   json["version"] = 1;
   json["cluster"] = simulation.cluster;
   json["objective"] = to_string(objective);
+  json["method"] = to_string(method);
   json["step_seconds"] = simulation.step.count();
   json["start"] = start;
   if (pipeline)
@@ -145,6 +153,8 @@ std::string ParallelizeResult::to_json() const {
   json["starts"] = ParallelJson::array();
   for (const auto& [name, step] : starts) json["starts"].push_back({{"name", name}, {"step_seconds", step.count()}});
   json["untried_starts"] = untried_starts;
+  json["measured_seconds"] = measured ? ParallelJson(measured->count()) : ParallelJson();
+  if (groups > 0) json["placement"] = {{"groups", groups}, {"best_after", best_after}, {"measured_plans", measured_plans}};
   json["bound_seconds"] = bound ? ParallelJson(bound->count()) : ParallelJson();
   json["search"] = {{"proposals", proposals}, {"accepted", accepted}, {"seed", seed}, {"stop", to_string(stop)}};
   if (rewrites) json["rewrites"] = rewrites_json(*rewrites);

@@ -1,0 +1,88 @@
+#include "src/api/placed_operators.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/parallel/search_budget.h"
+#include "src/parallel/split_lists.h"
+#include "src/parallel/split_starts.h"
+#include "src/policy/placement_policy.h"
+
+namespace xflow::api {
+namespace {
+
+using parallel::SplitPlan;
+
+// Everything on one device of each kind, and list schedules.
+std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const parallel::DeviceCluster& cluster) {
+  std::vector<parallel::NamedPlan> starts;
+  std::vector<std::string> kinds;
+  for (std::uint32_t device = 0; device < cluster.size(); ++device) {
+    const parallel::ClusterDevice& own = cluster.devices[device];
+    if (std::ranges::find(kinds, own.kind) != kinds.end()) continue;
+    kinds.push_back(own.kind);
+    starts.push_back(
+        {device == 0 ? "single" : "single " + own.name, SplitPlan(model.operators().size(), parallel::OperatorPlan{device, {}})});
+  }
+  if (cluster.size() == 1) return starts;
+  for (const parallel::ListMethod method : {parallel::ListMethod::heft, parallel::ListMethod::earliest, parallel::ListMethod::filled})
+    starts.push_back({parallel::name(method), parallel::list_plan(model, cluster, method)});
+  return starts;
+}
+
+std::unique_ptr<policy::PlacementPolicy> policy_of(const ParallelizeOptions& options) {
+  return options.method == ParallelMethod::colocrl ? policy::sequence_policy(options.seed) : policy::local_policy(options.seed);
+}
+
+}  // namespace
+
+ParallelStop stop_of(PlacementStop stop) {
+  switch (stop) {
+    case PlacementStop::steps:
+      return ParallelStop::steps;
+    case PlacementStop::time_limit:
+      return ParallelStop::time_limit;
+    case PlacementStop::cancelled:
+      return ParallelStop::cancelled;
+    case PlacementStop::optimal:
+      return ParallelStop::optimal;
+    case PlacementStop::finished:
+      break;
+  }
+  return ParallelStop::finished;
+}
+
+Result<SplitPlan> place_operators(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, const ParallelizeOptions& options,
+                                  parallel::StepKind kind, policy::MeasureStep measure, ParallelizeResult& result) {
+  parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
+  policy::StepEnvironment environment(model, cluster, kind, std::move(measure));
+  std::vector<policy::GroupPlaces> starts;
+  std::optional<parallel::PlanCost> best;
+  for (const auto& [name, plan] : whole_starts(model, cluster)) {
+    starts.push_back(environment.places(plan));
+    XFLOW_TRY(const parallel::PlanCost cost, environment.cost(starts.back()));
+    result.starts.emplace_back(name, Seconds(cost.step));
+    if (best && !(cost < *best)) continue;
+    best = cost;
+    result.start = name;
+  }
+  policy::PlacementPolicy::Progress progress;
+  if (options.progress) progress = [&](std::uint64_t samples, double step) { options.progress(samples, Seconds(step)); };
+  XFLOW_TRY(policy::FoundPlaces found, policy_of(options)->place(environment, starts, budget, progress));
+  if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
+  if (found.cost < *best) result.start = to_string(options.method);
+  result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
+  result.groups = environment.groups();
+  result.proposals = found.samples - starts.size();
+  result.best_after = found.best_after > starts.size() ? found.best_after - starts.size() : 0;
+  result.measured_plans = environment.measured();
+  if (environment.is_measured()) result.measured = Seconds(found.cost.step);
+  return environment.plan(found.places);
+}
+
+}  // namespace xflow::api

@@ -1,0 +1,111 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "src/parallel/random_numbers.h"
+#include "src/policy/placement_policy.h"
+
+namespace xflow::policy {
+namespace {
+
+class LocalPolicy final : public PlacementPolicy {
+ public:
+  explicit LocalPolicy(std::uint64_t seed) : random_(seed) {}
+
+  Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
+                            const Progress& progress) override {
+    FoundPlaces found;
+    std::optional<parallel::PlanCost> best;
+    for (const GroupPlaces& start : starts) {
+      XFLOW_TRY(const parallel::PlanCost cost, environment.cost(start));
+      ++found.samples;
+      if (best && !(cost < *best)) continue;
+      best = cost;
+      found.places = start;
+      found.best_after = found.samples;
+    }
+    found.cost = *best;
+    constexpr std::uint64_t kFirstChain = 256;
+    bool goes_on = environment.devices() > 1;
+    for (std::uint64_t length = kFirstChain; goes_on; length *= 2) {
+      XFLOW_TRY(goes_on, chain(environment, length, budget, progress, found));
+    }
+    return found;
+  }
+
+ private:
+  // False once the budget is spent. A chain begins at the best placement, at a temperature of 1 % of its
+  // step, and ends at 0.01 %.
+  Result<bool> chain(StepEnvironment& environment, std::uint64_t length, parallel::SearchBudget& budget, const Progress& progress,
+                     FoundPlaces& found) {
+    constexpr double kHottest = 1e-2;
+    constexpr double kColdest = 1e-4;
+    constexpr std::uint64_t kPerReport = 256;
+    GroupPlaces now = found.places;
+    parallel::PlanCost own = found.cost;
+    environment.simulate(now);
+    environment.keep();
+    for (std::uint64_t k = 0; k < length; ++k) {
+      if (!budget.spend()) return false;
+      if (++found.samples % kPerReport == 0 && progress) progress(found.samples, found.cost.step);
+      const double temperature =
+          found.cost.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
+      const parallel::PlanCost limit{own.missing, own.step - temperature * std::log(random_.unit())};
+      GroupPlaces proposal = now;
+      propose(environment, proposal);
+      if (proposal == now) continue;
+      std::optional<parallel::PlanCost> cost;
+      if (environment.is_measured()) {
+        XFLOW_TRY(cost, environment.cost(proposal));
+        if (*cost > limit) continue;
+      } else {
+        cost = environment.simulate(proposal, limit);
+        if (!cost) continue;
+        environment.keep();
+      }
+      now = std::move(proposal);
+      own = *cost;
+      if (!(own < found.cost)) continue;
+      found.cost = own;
+      found.places = now;
+      found.best_after = found.samples;
+    }
+    return true;
+  }
+
+  void propose(const StepEnvironment& environment, GroupPlaces& places) {
+    const std::uint32_t group = random_.below(environment.groups());
+    const std::uint32_t device = random_.below(environment.devices());
+    const std::uint32_t before = places[group];
+    switch (random_.below(3)) {
+      case 0: {
+        // What is beside it on its device goes with it.
+        constexpr std::size_t kMost = 12;
+        std::vector<std::uint32_t> moved = {group};
+        const std::size_t size = 2 + random_.below(kMost);
+        for (std::size_t k = 0; k < moved.size() && moved.size() < size; ++k) {
+          for (const auto& edges : {environment.sources(moved[k]), environment.readers(moved[k])}) {
+            for (const StepEnvironment::Edge& edge : edges) {
+              if (places[edge.group] == before && std::ranges::find(moved, edge.group) == moved.end()) moved.push_back(edge.group);
+            }
+          }
+        }
+        for (const std::uint32_t other : moved) places[other] = device;
+        break;
+      }
+      case 1:
+        std::swap(places[group], places[random_.below(environment.groups())]);
+        break;
+      default:
+        places[group] = device;
+    }
+  }
+
+  parallel::RandomNumbers random_;
+};
+
+}  // namespace
+
+std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed) { return std::make_unique<LocalPolicy>(seed); }
+
+}  // namespace xflow::policy

@@ -1,0 +1,46 @@
+// What places the groups of a model on the devices of a cluster.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/parallel/search_budget.h"
+#include "src/policy/step_environment.h"
+
+namespace xflow::policy {
+
+struct FoundPlaces {
+  GroupPlaces places;
+  parallel::PlanCost cost;
+  std::uint64_t samples = 0;     // placements whose cost was asked for
+  std::uint64_t best_after = 0;  // number of them up to the best one
+};
+
+class PlacementPolicy {
+ public:
+  PlacementPolicy() = default;
+  virtual ~PlacementPolicy() = default;
+  PlacementPolicy(const PlacementPolicy&) = delete;
+  PlacementPolicy& operator=(const PlacementPolicy&) = delete;
+
+  // Called now and then: number of samples, best step in seconds.
+  using Progress = std::function<void(std::uint64_t, double)>;
+  // The best placement that is found within the budget, of which a sample is a step, from placements to begin
+  // with, of which there is at least one. It is not worse than these. Deterministic for a number of steps,
+  // unless costs are measured. Errors: those of StepEnvironment::cost.
+  virtual Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
+                                    const Progress& progress) = 0;
+};
+
+// Simulated annealing over the devices of groups: one group, a group and its neighbours, or two groups that
+// change places.
+std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed);
+
+// A sequence policy that is trained on the costs of the placements that it draws (sequence_policy.h).
+std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed);
+
+}  // namespace xflow::policy

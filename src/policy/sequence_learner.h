@@ -1,0 +1,74 @@
+// Draws placements from a network for sequences, and trains it on what they cost.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "src/policy/graph_gradient.h"
+#include "src/policy/sequence_network.h"
+#include "src/policy/step_environment.h"
+
+namespace xflow::policy {
+
+// REINFORCE (Williams, 1992) on the reward -sqrt(step time), as Mirhoseini et al. The baseline is a moving
+// average of rewards. A placement that does not fit into the memory has the reward of a step that is
+// kMissingSteps times as long as the first one. An entropy term keeps choices open and fades.
+//
+// Beyond the paper, half of the placements differ from the best one so far in a window of the sequence alone:
+// its first group goes to a random device, and the network places the others. Their baseline is the reward
+// of the best one. The best one itself is imitated as well (Oh et al., Self-Imitation Learning, 2018).
+class SequenceLearner {
+ public:
+  static constexpr double kMissingSteps = 100;
+
+  // `reference`: a cost by which others are divided; without missing memory if there is such a one. Errors:
+  // internal for a network without derivatives.
+  static Result<SequenceLearner> of(const StepEnvironment& environment, std::uint64_t seed, const parallel::PlanCost& reference);
+
+  // Placements that are drawn side by side, a random stream for each. `best`: the best one so far.
+  std::vector<GroupPlaces> draw(const StepEnvironment& environment, std::size_t count, const GroupPlaces& best);
+  // A step of the weights by the costs of the placements that were drawn last, and by that of the best one
+  // they were drawn from. False if a weight is no longer finite; then the learner is of no use.
+  bool learn(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best);
+
+  // The mean number of devices among which a decision was open: exp(entropy) of the last draw.
+  double openness() const { return openness_; }
+
+ private:
+  SequenceLearner(SequenceSizes sizes, std::vector<Matrix> weights, std::uint64_t seed, double reference);
+  void load();
+  Matrix seen_of(const StepEnvironment& environment, std::uint32_t group, std::span<const GroupPlaces> drawn,
+                 std::span<const std::vector<double>> loads) const;
+  double reward_of(const parallel::PlanCost& cost) const;
+  std::vector<double> advantages_of(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best);
+
+  SequenceSizes sizes_;
+  std::vector<Matrix> weights_;
+  std::vector<Matrix> moments_;
+  std::vector<Matrix> variances_;
+  std::vector<GraphGradient> graphs_;  // encoder, decision, whole
+  std::uint64_t seed_;
+  double reference_;
+  std::uint64_t steps_ = 0;
+  double baseline_ = 0;
+  double deviation_ = 0;
+  double openness_ = 0;
+
+  // Of the last draw.
+  std::vector<Matrix> groups_;  // features, by group
+  std::vector<Matrix> seen_;
+  // Groups of a window; others are as in the best placement.
+  struct Window {
+    std::uint32_t begin = 0;
+    std::uint32_t end = 0;
+    bool is_whole = true;
+    bool contains(std::uint32_t group) const { return begin <= group && group < end; }
+  };
+  std::vector<Window> windows_;      // by row; the last row is the best placement, with an empty window
+  std::vector<GroupPlaces> drawn_;  // by row
+};
+
+}  // namespace xflow::policy
