@@ -17,7 +17,7 @@ namespace xflow::policy {
 // average of rewards. A placement that does not fit into the memory has the reward of a step that is
 // kMissingSteps times as long as the first one. An entropy term keeps choices open and fades.
 //
-// Beyond the paper, half of the placements differ from the best one so far in a window of the sequence alone:
+// Beyond the paper, three quarters of the placements differ from the best one so far in a window of the sequence alone:
 // its first group goes to a random device, and the network places the others. Their baseline is the reward
 // of the best one. The best one itself is imitated as well (Oh et al., Self-Imitation Learning, 2018).
 class SequenceLearner {
@@ -30,6 +30,8 @@ class SequenceLearner {
 
   // Placements that are drawn side by side, a random stream for each. `best`: the best one so far.
   std::vector<GroupPlaces> draw(const StepEnvironment& environment, std::size_t count, const GroupPlaces& best);
+  // Whether a placement of the last draw was drawn as a whole.
+  bool is_whole(std::size_t row) const { return windows_[row].is_whole; }
   // A step of the weights by the costs of the placements that were drawn last, and by that of the best one
   // they were drawn from. False if a weight is no longer finite; then the learner is of no use.
   bool learn(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best);
@@ -67,7 +69,7 @@ class SequenceLearner {
     bool is_whole = true;
     bool contains(std::uint32_t group) const { return begin <= group && group < end; }
   };
-  std::vector<Window> windows_;      // by row; the last row is the best placement, with an empty window
+  std::vector<Window> windows_;     // by row; the last row is the best placement, with an empty window
   std::vector<GroupPlaces> drawn_;  // by row
 };
 

@@ -226,9 +226,11 @@ std::optional<parallel::PlanCost> StepEnvironment::simulate(std::span<const std:
 Result<parallel::PlanCost> StepEnvironment::cost(std::span<const std::uint32_t> places) {
   parallel::PlanCost cost = *simulate(places);
   if (!measure_ || cost.missing > 0) return cost;
-  const auto [known, is_new] = measured_.emplace(GroupPlaces(places.begin(), places.end()), 0);
-  if (is_new) {
-    XFLOW_TRY(known->second, measure_(plan(places)));
+  GroupPlaces key(places.begin(), places.end());
+  auto known = measured_.find(key);
+  if (known == measured_.end()) {
+    XFLOW_TRY(const double step, measure_(plan(places)));
+    known = measured_.emplace(std::move(key), step).first;
   }
   cost.step = known->second;
   return cost;

@@ -5,83 +5,17 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
 #include <new>
 #include <random>
 
 #include "src/execution/measure_cluster.h"
-#include "src/parallel/model_parts.h"
-#include "src/parallel/part_document.h"
-#include "src/parallel/part_manifest.h"
+#include "tests/execution/split_folder.h"
 #include "tests/execution/thread_messages.h"
-#include "tests/onnx/model_builder.h"
 
 namespace xflow::execution {
 namespace {
 
-using onnx_io::Document;
-using onnx_io::testing::float_info;
-using onnx_io::testing::GraphParts;
-using onnx_io::testing::node;
 using onnx_io::testing::TemporaryFolder;
-using xflow::testing::run_in_threads;
-
-void write(const std::string& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
-
-// A model of sums and functions of a few floats, of which every sink is an output.
-GraphParts random_graph(std::mt19937& random, std::size_t nodes) {
-  GraphParts graph;
-  graph.inputs = {float_info("x", {2, 3})};
-  std::vector<bool> is_read(nodes);
-  const auto earlier = [&](std::size_t k) -> std::string {
-    const std::size_t from = random() % (k + 1);
-    if (from == k) return "x";
-    is_read[from] = true;
-    return fmt::format("v{}", from);
-  };
-  for (std::size_t k = 0; k < nodes; ++k) {
-    const std::string output = fmt::format("v{}", k);
-    if (random() % 2 == 0) {
-      graph.nodes.push_back(node("Sub", "", {earlier(k), earlier(k)}, {output}));
-    } else {
-      graph.nodes.push_back(node("Tanh", "", {earlier(k)}, {output}));
-    }
-  }
-  for (std::size_t k = 0; k < nodes; ++k) {
-    if (!is_read[k]) graph.outputs.push_back(float_info(fmt::format("v{}", k), {2, 3}));
-  }
-  return graph;
-}
-
-// Splits a model at random over devices and writes it to a folder. Returns the manifest.
-PartManifest split_at_random(const std::string& bytes, std::uint32_t devices, std::mt19937& random, const std::string& folder) {
-  const Document document = onnx_io::testing::parsed(bytes);
-  std::vector<std::optional<std::uint32_t>> placed;
-  for (std::size_t k = 0; k < document.nodes().size(); ++k) placed.emplace_back(k < devices ? k : random() % devices);
-  ir::Arena arena;
-  const auto lifted = onnx_io::lift(document, arena, {.infer = true});
-  const auto parts = parallel::divide(document, placed, {});
-  const parallel::KnownIntegers known;
-  const parallel::PartWriter writer(document, *lifted, arena, known);
-  PartManifest manifest;
-  manifest.model = manifest.cluster = manifest.plan = "test";
-  for (std::uint32_t device = 0; device < devices; ++device) manifest.devices.push_back(fmt::format("d{}", device));
-  manifest.inputs = {"x"};
-  const auto described = [](const parallel::CutTensor& tensor) {
-    return PartTensor{std::string(tensor.name), tensor.part ? std::optional<std::size_t>(*tensor.part) : std::nullopt, false};
-  };
-  for (std::size_t k = 0; k < parts.parts.size(); ++k) {
-    const parallel::ModelPart& part = parts.parts[k];
-    PartDescription description{part.device, fmt::format("part-{}.onnx", k), part.nodes.size(), {}, {}};
-    for (const auto& input : part.inputs) description.inputs.push_back(described(input));
-    description.outputs.assign(part.outputs.begin(), part.outputs.end());
-    write(folder + "/" + description.file, *writer.write(part, k));
-    manifest.parts.push_back(std::move(description));
-  }
-  for (const auto& output : parts.outputs) manifest.outputs.push_back(described(output));
-  write(folder + "/" + parallel::kManifestName, manifest.to_json());
-  return manifest;
-}
 
 TEST(RunParts, SeveralProcessesComputeWhatOneDoesAndTheModel) {
   std::mt19937 random(1);
@@ -98,7 +32,7 @@ TEST(RunParts, SeveralProcessesComputeWhatOneDoesAndTheModel) {
     const auto alone = execution::run_parts(folder.path(), options);
     ASSERT_TRUE(alone) << alone.error().text();
     EXPECT_TRUE(alone->check->equal) << alone->check->difference;
-    const auto results = run_in_threads(devices, folder.path(), options);
+    const auto results = xflow::testing::run_in_threads(devices, folder.path(), options);
     for (const auto& result : results) ASSERT_TRUE(result) << result.error().text();
     EXPECT_TRUE(results[0]->check->equal) << results[0]->check->difference;
     EXPECT_EQ(results[0]->processes, devices);
@@ -121,7 +55,7 @@ TEST(RunParts, ErrorsOfOneProcessAreThoseOfAll) {
   const TemporaryFolder folder;
   const std::string bytes = onnx_io::testing::model_of(random_graph(random, 8));
   const PartManifest manifest = split_at_random(bytes, 2, random, folder.path());
-  const auto three = run_in_threads(3, folder.path(), {});
+  const auto three = xflow::testing::run_in_threads(3, folder.path(), {});
   for (const auto& result : three) {
     ASSERT_FALSE(result);
     EXPECT_EQ(result.error().code, ErrorCode::invalid_argument);
@@ -129,7 +63,7 @@ TEST(RunParts, ErrorsOfOneProcessAreThoseOfAll) {
   }
   // Only one process reads the last part.
   write(folder.file(manifest.parts.back().file), "no model");
-  const auto results = run_in_threads(2, folder.path(), {});
+  const auto results = xflow::testing::run_in_threads(2, folder.path(), {});
   ASSERT_FALSE(results[0]);
   ASSERT_FALSE(results[1]);
   EXPECT_EQ(results[0].error(), results[1].error());

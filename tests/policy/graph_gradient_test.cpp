@@ -7,17 +7,11 @@
 #include <string>
 #include <tuple>
 
-#include "src/parallel/random_numbers.h"
 #include "src/policy/placement_network.h"
+#include "tests/policy/random_matrix.h"
 
 namespace xflow::policy {
 namespace {
-
-Matrix random_matrix(std::size_t rows, std::size_t columns, parallel::RandomNumbers& random) {
-  Matrix matrix(rows, columns);
-  for (float& x : matrix.values) x = static_cast<float>(2 * random.unit() - 1);
-  return matrix;
-}
 
 std::span<const std::byte> bytes_of(const std::vector<float>& values) { return std::as_bytes(std::span(values)); }
 

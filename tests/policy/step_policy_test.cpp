@@ -1,0 +1,258 @@
+// Placements of whole operators by their steps: the environment, and the policies that place its groups.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "src/policy/placement_policy.h"
+#include "src/policy/sequence_learner.h"
+#include "tests/parallel/split_graphs.h"
+
+namespace xflow::policy {
+namespace {
+
+using ir::ValueId;
+using parallel::cluster_of;
+using parallel::DeviceCluster;
+using parallel::PlanCost;
+using parallel::RandomNumbers;
+using parallel::SearchBudget;
+using parallel::SplitPlan;
+using parallel::StepKind;
+using parallel::TestGraph;
+using parallel::TestSplit;
+
+// Chains of products that a sum joins.
+std::unique_ptr<TestGraph> branches(int count, int depth) {
+  auto g = std::make_unique<TestGraph>();
+  const ValueId x = g->apply("tanh", {g->input({8, 64})});
+  std::optional<ValueId> sum;
+  for (int branch = 0; branch < count; ++branch) {
+    ValueId value = x;
+    for (int k = 0; k < depth; ++k) value = g->apply("relu", {g->apply("matmul", {value, g->weights({64, 64})})});
+    sum = sum ? g->apply("add", {*sum, value}) : value;
+  }
+  g->graph.outputs = {*sum};
+  return g;
+}
+
+TestSplit split_of(std::unique_ptr<TestGraph> graph, std::uint32_t devices) {
+  DeviceCluster cluster = cluster_of(devices);
+  cluster.inside = {1e-7, 1e9};
+  return parallel::split_of(std::move(graph), std::move(cluster));
+}
+
+GroupPlaces random_places(const StepEnvironment& environment, RandomNumbers& random) {
+  GroupPlaces places;
+  for (std::uint32_t group = 0; group < environment.groups(); ++group) places.push_back(random.below(environment.devices()));
+  return places;
+}
+
+using Policies = std::vector<std::function<std::unique_ptr<PlacementPolicy>(std::uint64_t)>>;
+const Policies kPolicies = {local_policy, sequence_policy};
+
+FoundPlaces found_by(PlacementPolicy& policy, StepEnvironment& environment, const std::vector<GroupPlaces>& starts, std::uint64_t steps) {
+  SearchBudget budget(Seconds(1e9), steps, {});
+  auto found = policy.place(environment, starts, budget, {});
+  EXPECT_TRUE(found);
+  return *found;
+}
+
+TEST(StepEnvironment, GroupsChainsAndKeepsThemApartByTheirWork) {
+  TestSplit split = split_of(branches(3, 2), 2);
+  const StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+  std::vector<bool> is_known(split.model->operators().size(), false);
+  double all = 0;
+  for (std::uint32_t group = 0; group < environment.groups(); ++group) {
+    EXPECT_TRUE(group == 0 || environment.members()[group - 1][0] < environment.members()[group][0]);
+    all += environment.seconds(group, 0);
+    for (const std::uint32_t op : environment.members()[group]) {
+      EXPECT_EQ(group, environment.group_of_operator()[op]);
+      EXPECT_FALSE(is_known[op]);
+      is_known[op] = true;
+    }
+  }
+  EXPECT_EQ(std::vector<bool>(is_known.size(), true), is_known);
+  EXPECT_LT(environment.groups(), split.model->operators().size());
+  // A group of several operators has at most an eighth of the share of a device.
+  for (std::uint32_t group = 0; group < environment.groups(); ++group) {
+    if (environment.members()[group].size() > 1) {
+      EXPECT_LE(environment.seconds(group, 0), all / 2 / 8 * (1 + 1e-9));
+    }
+  }
+}
+
+TEST(StepEnvironment, HasFewGroupsOfManyOperators) {
+  auto graph = std::make_unique<TestGraph>();
+  ValueId value = graph->input({4, 4});
+  for (int k = 0; k < 300; ++k) value = graph->apply("add", {graph->apply("tanh", {value}), graph->apply("relu", {value})});
+  graph->graph.outputs = {value};
+  TestSplit split = split_of(std::move(graph), 2);
+  const StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+  EXPECT_EQ(900U, split.model->operators().size());
+  EXPECT_LE(environment.groups(), StepEnvironment::kMostGroups);
+  EXPECT_GT(environment.groups(), StepEnvironment::kMostGroups / 2);
+}
+
+TEST(StepEnvironment, SimulatesThePlanOfItsPlaces) {
+  for (const StepKind kind : {StepKind::inference, StepKind::training}) {
+    TestSplit split = split_of(parallel::attention(), 3);
+    StepEnvironment environment(*split.model, split.cluster, kind);
+    RandomNumbers random(3);
+    for (int k = 0; k < 10; ++k) {
+      const GroupPlaces places = random_places(environment, random);
+      const SplitPlan plan = environment.plan(places);
+      EXPECT_EQ(places, environment.places(plan));
+      EXPECT_EQ(parallel::step_with(split, plan, kind), environment.simulate(places)->step);
+      EXPECT_EQ(environment.simulate(places)->step, environment.cost(places)->step);
+    }
+    EXPECT_EQ(0U, environment.measured());
+  }
+}
+
+TEST(StepEnvironment, FeaturesAreFreeOfScale) {
+  TestSplit one = split_of(parallel::attention(), 2);
+  auto cluster = one.cluster;
+  cluster.inside.bandwidth *= 10;
+  const StepEnvironment first(*one.model, one.cluster, StepKind::inference);
+  const StepEnvironment second(*one.model, cluster, StepKind::inference);
+  EXPECT_EQ(first.features(), second.features());
+  for (const float x : first.features().values) {
+    EXPECT_GE(x, 0);
+    EXPECT_LT(x, 8);
+  }
+}
+
+TEST(StepEnvironment, MeasuresEachPlaceOnce) {
+  TestSplit split = split_of(branches(2, 2), 2);
+  std::size_t calls = 0;
+  StepEnvironment environment(*split.model, split.cluster, StepKind::inference, [&](const SplitPlan& plan) -> Result<double> {
+    ++calls;
+    if (plan[0].base == 1) return fail(ErrorCode::io, "no folder");
+    return 42.0;
+  });
+  EXPECT_TRUE(environment.is_measured());
+  const GroupPlaces here(environment.groups(), 0);
+  for (int k = 0; k < 3; ++k) EXPECT_EQ(42, environment.cost(here)->step);
+  EXPECT_EQ(1U, calls);
+  EXPECT_EQ(1U, environment.measured());
+  const GroupPlaces there(environment.groups(), 1);
+  EXPECT_EQ("no folder", environment.cost(there).error().message);
+  EXPECT_EQ("no folder", environment.cost(there).error().message);
+  EXPECT_EQ(1U, environment.measured());
+}
+
+TEST(PlacementPolicy, IsNeverWorseThanItsStartsAndDependsOnTheSeedAlone) {
+  for (const auto& make : kPolicies) {
+    TestSplit split = split_of(parallel::attention(), 3);
+    StepEnvironment environment(*split.model, split.cluster, StepKind::training);
+    RandomNumbers random(1);
+    const std::vector<GroupPlaces> starts = {random_places(environment, random), GroupPlaces(environment.groups(), 0)};
+    const FoundPlaces found = found_by(*make(1), environment, starts, 100);
+    for (const GroupPlaces& start : starts) EXPECT_LE(found.cost, *environment.simulate(start));
+    EXPECT_EQ(found.cost, *environment.simulate(found.places));
+    EXPECT_EQ(starts.size() + 100, found.samples);
+    EXPECT_LE(found.best_after, found.samples);
+    EXPECT_EQ(found.places, found_by(*make(1), environment, starts, 100).places);
+    EXPECT_EQ(starts.size(), found_by(*make(1), environment, starts, 0).samples);
+  }
+}
+
+// The best of all placements, each of which is tried.
+PlanCost best_of_all(StepEnvironment& environment) {
+  GroupPlaces places(environment.groups(), 0);
+  PlanCost best = *environment.simulate(places);
+  for (std::size_t k = 0; k < places.size();) {
+    if (++places[k] == environment.devices()) {
+      places[k++] = 0;
+      continue;
+    }
+    best = std::min(best, *environment.simulate(places));
+    k = 0;
+  }
+  return best;
+}
+
+TEST(PlacementPolicy, FindsTheBestPlacementOfFewGroups) {
+  for (const auto& make : kPolicies) {
+    TestSplit split = split_of(branches(3, 1), 2);
+    StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+    ASSERT_LT(environment.groups(), 12U);
+    const GroupPlaces start(environment.groups(), 0);
+    const PlanCost best = best_of_all(environment);
+    EXPECT_LT(best.step, 0.8 * environment.simulate(start)->step);
+    EXPECT_DOUBLE_EQ(best.step, found_by(*make(1), environment, {start}, 3000).cost.step);
+  }
+}
+
+// The mean step of placements that are drawn as a whole, over so many steps of a learner.
+double mean_of_steps(SequenceLearner& learner, StepEnvironment& environment, int steps, FoundPlaces& best) {
+  double sum = 0;
+  int count = 0;
+  for (int step = 0; step < steps; ++step) {
+    const auto drawn = learner.draw(environment, 16, best.places);
+    std::vector<PlanCost> costs;
+    for (std::size_t row = 0; row < drawn.size(); ++row) {
+      costs.push_back(*environment.simulate(drawn[row]));
+      if (!learner.is_whole(row)) continue;
+      sum += costs.back().step;
+      ++count;
+    }
+    const PlanCost before = best.cost;
+    const auto shortest = std::ranges::min_element(costs);
+    if (*shortest < best.cost) best = {drawn[static_cast<std::size_t>(shortest - costs.begin())], *shortest, 0, 0};
+    EXPECT_TRUE(learner.learn(costs, before));
+  }
+  EXPECT_EQ(4 * steps, count);
+  return sum / count;
+}
+
+TEST(SequenceLearner, LearnsToDrawShortSteps) {
+  TestSplit split = split_of(branches(4, 3), 2);
+  StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+  RandomNumbers random(1);
+  FoundPlaces best;
+  best.places = random_places(environment, random);
+  best.cost = *environment.simulate(best.places);
+  auto learner = *SequenceLearner::of(environment, 1, best.cost);
+  const double first = mean_of_steps(learner, environment, 5, best);
+  mean_of_steps(learner, environment, 150, best);
+  EXPECT_LT(mean_of_steps(learner, environment, 5, best), 0.85 * first);
+}
+
+TEST(PlacementPolicy, PrefersWhatFitsIntoTheMemory) {
+  for (const auto& make : kPolicies) {
+    auto graph = branches(2, 3);
+    DeviceCluster cluster = cluster_of(2);
+    cluster.inside = {1, 1e3};  // nothing is gained by a second device
+    for (auto& device : cluster.devices) device.memory = 4.5 * 64 * 64 * 4;
+    TestSplit split = parallel::split_of(std::move(graph), std::move(cluster));
+    StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+    const GroupPlaces start(environment.groups(), 0);
+    EXPECT_GT(environment.simulate(start)->missing, 0);
+    EXPECT_EQ(0, found_by(*make(1), environment, {start}, 500).cost.missing);
+  }
+}
+
+TEST(PlacementPolicy, LearnsFromMeasuredSteps) {
+  for (const auto& make : kPolicies) {
+    TestSplit split = split_of(branches(3, 1), 2);
+    // The measured step is short where few groups are on the first device, which no simulation says.
+    StepEnvironment environment(*split.model, split.cluster, StepKind::inference, [](const SplitPlan& plan) -> Result<double> {
+      double step = 1;
+      for (const auto& op : plan) step += op.base == 0 ? 1 : 0;
+      return step;
+    });
+    const FoundPlaces found = found_by(*make(2), environment, {GroupPlaces(environment.groups(), 0)}, 3000);
+    EXPECT_EQ(1, found.cost.step);
+    EXPECT_EQ(GroupPlaces(environment.groups(), 1), found.places);
+    StepEnvironment broken(*split.model, split.cluster, StepKind::inference,
+                           [](const SplitPlan&) -> Result<double> { return fail(ErrorCode::unsupported, "it does not run"); });
+    SearchBudget budget;
+    const std::vector<GroupPlaces> starts = {GroupPlaces(environment.groups(), 0)};
+    EXPECT_EQ("it does not run", make(1)->place(broken, starts, budget, {}).error().message);
+  }
+}
+
+}  // namespace
+}  // namespace xflow::policy
