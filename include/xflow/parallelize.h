@@ -99,8 +99,8 @@ struct ParallelizeOptions {
   ParallelReward reward = ParallelReward::simulated;         // measured: for the methods local and colocrl, and the latency
   // Time limit. It stops the sequence of proposals that the seed determines.
   Seconds budget{10};
-  // Number of proposals, or of placements that a policy draws. Without a time limit that stops earlier, plans depend on the model, the
-  // cluster, the seed and this number only.
+  // Number of proposals, or of placements that a policy draws. Without a time limit that stops earlier,
+  // plans depend on the model, the cluster, the seed and this number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of the proposals
   // Whether the model is also rewritten by proved rules where its plan then has a shorter step. A third of
@@ -189,8 +189,8 @@ struct ParallelizeResult {
   // Of ParallelReward::measured: the median step of the plan as it ran. `starts` are measured then, too.
   std::optional<Seconds> measured;
   std::size_t measured_plans = 0;  // number of plans that were run
-  // Of the methods local and colocrl: the number of groups of operators that were placed, and of proposals up
-  // to the best plan; 0 if a start plan is the best one.
+  // Of the methods local and colocrl: the number of groups of operators that were placed, and of proposals
+  // up to the best plan; 0 if a start plan is the best one.
   std::size_t groups = 0;
   std::uint64_t best_after = 0;                // see groups
   std::uint64_t proposals = 0;                 // made by the search

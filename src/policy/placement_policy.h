@@ -29,9 +29,9 @@ class PlacementPolicy {
 
   // Called now and then: number of samples, best step in seconds.
   using Progress = std::function<void(std::uint64_t, double)>;
-  // The best placement that is found within the budget, of which a sample is a step, from placements to begin
-  // with, of which there is at least one. It is not worse than these. Deterministic for a number of steps,
-  // unless costs are measured. Errors: those of StepEnvironment::cost.
+  // The best placement that is found within the budget, of which a sample is a step, from placements to
+  // begin with, of which there is at least one. It is not worse than these. Deterministic for a number of
+  // steps, unless costs are measured. Errors: those of StepEnvironment::cost.
   virtual Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
                                     const Progress& progress) = 0;
 };

@@ -14,6 +14,12 @@ namespace {
 
 enum GraphNumber : std::size_t { encoder, decision, whole };
 
+std::vector<const Matrix*> pointers_to(const std::vector<Matrix>& matrices) {
+  std::vector<const Matrix*> result(matrices.size());
+  std::ranges::transform(matrices, result.begin(), [](const Matrix& matrix) { return &matrix; });
+  return result;
+}
+
 constexpr double kLearningRate = 5e-3;
 constexpr double kSlowerSteps = 2'000;  // after which the rate is 1 / e of the first one
 constexpr double kOpenWeight = 0.02;
@@ -87,8 +93,7 @@ std::vector<GroupPlaces> SequenceLearner::draw(const StepEnvironment& environmen
   }
   random.emplace_back(0);
   windows_.push_back({0, 0, false});
-  std::vector<const Matrix*> inputs;
-  for (const Matrix& group : groups_) inputs.push_back(&group);
+  const std::vector<const Matrix*> inputs = pointers_to(groups_);
   const std::vector<Matrix> encoded = graphs_[encoder].compute(inputs);
   Matrix state = encoded[1];
   Matrix cell = encoded[2];
@@ -152,9 +157,9 @@ std::vector<double> SequenceLearner::advantages_of(std::span<const parallel::Pla
 
 bool SequenceLearner::learn(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best) {
   const std::vector<double> advantages = advantages_of(costs, best);
-  std::vector<const Matrix*> inputs;
-  for (const Matrix& group : groups_) inputs.push_back(&group);
-  for (const Matrix& seen : seen_) inputs.push_back(&seen);
+  std::vector<const Matrix*> inputs = pointers_to(groups_);
+  const std::vector<const Matrix*> seen = pointers_to(seen_);
+  inputs.insert(inputs.end(), seen.begin(), seen.end());
   const std::vector<Matrix> scores = graphs_[whole].compute(inputs);
   const double entropy = kOpenWeight * std::exp(-static_cast<double>(steps_) / kOpenSteps);
   const double scale = 1.0 / static_cast<double>(drawn_.size() * groups_.size());
@@ -170,6 +175,7 @@ bool SequenceLearner::learn(std::span<const parallel::PlanCost> costs, const par
     by_scores.push_back(std::move(by));
   }
   std::vector<Matrix> sums;
+  sums.reserve(weights_.size());
   for (const Matrix& weight : weights_) sums.emplace_back(weight.rows, weight.columns);
   graphs_[whole].differentiate(by_scores, sums);
   const double rate = kLearningRate * std::exp(-static_cast<double>(steps_) / kSlowerSteps);

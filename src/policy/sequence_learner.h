@@ -17,9 +17,10 @@ namespace xflow::policy {
 // average of rewards. A placement that does not fit into the memory has the reward of a step that is
 // kMissingSteps times as long as the first one. An entropy term keeps choices open and fades.
 //
-// Beyond the paper, three quarters of the placements differ from the best one so far in a window of the sequence alone:
-// its first group goes to a random device, and the network places the others. Their baseline is the reward
-// of the best one. The best one itself is imitated as well (Oh et al., Self-Imitation Learning, 2018).
+// Beyond the paper, three quarters of the placements differ from the best one so far in a window of the
+// sequence alone: its first group goes to a random device, and the network places the others. Their baseline
+// is the reward of the best one. The best one itself is imitated as well (Oh et al., Self-Imitation
+// Learning, 2018).
 class SequenceLearner {
  public:
   static constexpr double kMissingSteps = 100;

@@ -29,8 +29,8 @@ std::vector<Matrix> first_sequence_weights(const SequenceSizes& sizes, std::uint
 // group before, the part of what the group reads that is there, and the part of the work so far.
 inline constexpr std::size_t kDecisionFeatures = 3;
 
-// Inputs are matrices of float32. N is the number of groups, B that of placements that are drawn side by side.
-// All graphs have all weights, in the same order.
+// Inputs are matrices of float32. N is the number of groups, B that of placements that are drawn side by
+// side. All graphs have all weights, in the same order.
 // - encoder: "group 0" to "group N-1" [1, features] -> "memory" [N, hidden], "state" and "cell" [1, hidden]
 // - decision: "group" [1, features], "memory", "seen" [B, 3 devices], "state" and "cell" [B, hidden]
 //   -> "scores" [B, devices], "next state" and "next cell" [B, hidden]

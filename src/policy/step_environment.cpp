@@ -57,8 +57,9 @@ void StepEnvironment::describe_operators(parallel::StepKind kind) {
 
 void StepEnvironment::group_operators() {
   const std::span<const parallel::SplitOperator> operators = model_.operators();
-  std::vector<double> work;
-  for (const std::vector<double>& seconds : operator_seconds_) work.push_back(*std::ranges::min_element(seconds));
+  const auto least = [](const std::vector<double>& seconds) { return *std::ranges::min_element(seconds); };
+  std::vector<double> work(operators.size());
+  std::ranges::transform(operator_seconds_, work.begin(), least);
   constexpr double kMostShare = 0.125;
   const double most = kMostShare * std::accumulate(work.begin(), work.end(), 0.0) / devices();
   std::vector<std::vector<std::uint32_t>> readers(operators.size());
@@ -186,6 +187,7 @@ void StepEnvironment::set_features() {
     main_type.push_back(model_.operators()[*std::ranges::max_element(members, {}, work_of)].type);
   }
   std::vector<std::string> types;
+  types.reserve(of_type.size());
   for (const auto& entry : of_type) types.push_back(entry.first);
   std::ranges::stable_sort(types, [&](const std::string& a, const std::string& b) { return of_type[a] > of_type[b]; });
   types.resize(std::min(types.size(), kMostTypes));

@@ -339,6 +339,63 @@ class ParallelizeTest(ProgramTest):
         self.assertEqual(2, run.returncode)
         self.assertIn("four.json: the file is no policy: ", run.stderr)
 
+    def test_whole_nodes_are_placed(self):
+        """Two chains of two products that a sum joins: a device each."""
+        nodes = [helper.make_node("MatMul", ["x", "a"], ["p"], name="first"), helper.make_node("MatMul", ["p", "b"], ["q"], name="second"),
+                 helper.make_node("MatMul", ["x", "a2"], ["r"], name="third"), helper.make_node("MatMul", ["r", "b2"], ["s"], name="fourth"),
+                 helper.make_node("Add", ["q", "s"], ["y"])]
+        all_weights = [weights("a", 100, 200), weights("a2", 100, 200), weights("b", 200, 50), weights("b2", 200, 50)]
+        self.write("chains.onnx", model_of(nodes, [float_info("x", [8, 100])], [float_info("y", [8, 50])], all_weights))
+        for objective in ["latency", "training-step"]:
+            for method in ["local", "colocrl"]:
+                text, plan = self.parallelize("--method", method, "--objective", objective, model="chains.onnx")
+                self.assertEqual((method, "steps", 300, 0, None),
+                                 (plan["method"], plan["search"]["stop"], plan["search"]["proposals"], plan["placement"]["measured_plans"],
+                                  plan["measured_seconds"]))
+                self.assertEqual(["single", "heft", "m-etf", "m-topo"], [start["name"] for start in plan["starts"]])
+                self.assertLess(plan["step_seconds"], 0.52 * plan["starts"][0]["step_seconds"])
+                self.assertTrue(all(node["splits"] == [] and len(node["devices"]) == 1 for node in plan["nodes"]))
+                self.assertRegex(text, r"search      300 proposals for \d groups of nodes, \d+ up to the best, seed 1, ended by: steps\n")
+                self.assertEqual((text, plan), self.parallelize("--method", method, "--objective", objective, model="chains.onnx"))
+        text, plan = self.parallelize("plan.onnx", "--method", "colocrl", "--parts", "parts", model="chains.onnx")
+        self.assertEqual(0, self.run_program("check-plan", "plan.onnx").returncode)
+        self.succeed("run", "parts", "--check-against", "chains.onnx")
+
+    def test_a_method_says_what_it_found(self):
+        """Of one product after the other, nothing is shorter than one device."""
+        self.write("slow.json", cluster(4, latency=1.0))
+        text, plan = self.parallelize("--method", "colocrl", of="slow.json")
+        self.assertEqual(("single", 0), (plan["start"], plan["placement"]["best_after"]))
+        self.assertIn("step        0.4816 ms, found from the plan 'single'\n", text)
+        self.write("two.onnx", model_of(
+            [helper.make_node("MatMul", ["x", "a"], ["y"]), helper.make_node("MatMul", ["x", "b"], ["z"])], [float_info("x", [8, 100])],
+            [float_info("y", [8, 200]), float_info("z", [8, 200])], [weights("a", 100, 200), weights("b", 100, 200)]))
+        text, plan = self.parallelize("--method", "local", model="two.onnx")
+        self.assertAlmostEqual(8 * 2 * 100 * 200 / 1e9, plan["step_seconds"], delta=1e-9)
+
+    def test_methods_for_whole_nodes_have_their_limits(self):
+        for arguments, message in [
+                (["--method", "local", "--objective", "throughput"], "the method 'local' does not go with the objective throughput"),
+                (["--method", "colocrl", "--rewrite"], "the method 'colocrl' does not go with rewrites"),
+                (["--reward", "measured"], "measured steps are for the methods local and colocrl"),
+                (["--method", "colocrl", "--reward", "measured", "--objective", "training-step"],
+                 "measured steps are for the objective latency: plans are run forward"),
+                (["--method", "colocrl", "--reward", "measured"],
+                 "four.json: measured steps need a cluster of CPUs of this machine, such as cpu-2")]:
+            run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", *arguments)
+            self.assertEqual((64, f"xflow: {message} (see 'xflow parallelize --help')\n"), (run.returncode, run.stderr))
+
+    def test_measured_steps_are_those_of_parts_that_run(self):
+        here = {"kind": "cpu", "host": 0, "memory": 1e9, "cpu": {"threads": 1}}
+        self.write("here.json", json.dumps({"name": "here", "devices": [{"name": name, **here} for name in ["a", "b"]],
+                                            "inside": {"latency": 1e-6, "bandwidth": 1e9}}))
+        for method in ["local", "colocrl"]:
+            text, plan = self.parallelize("--method", method, "--reward", "measured", of="here.json", steps=4)
+            self.assertGreater(plan["measured_seconds"], 0)
+            self.assertGreaterEqual(plan["placement"]["measured_plans"], 1)
+            self.assertLessEqual(plan["placement"]["measured_plans"], 8)
+            self.assertRegex(text, r"measured    \d+\.\d{4} ms, the median of its steps on this machine; \d plans? (was|were) run\n")
+
     def test_a_pipeline_has_a_bound(self):
         """Two products of 0.32 and 0.16 ms: one device each, with the function beside the second."""
         text, plan = self.parallelize("--objective", "throughput")
