@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,25 +64,27 @@ Result<SplitPlan> place_operators(parallel::SplitModel& model, const parallel::D
   policy::StepEnvironment environment(model, cluster, kind, std::move(measure));
   std::vector<policy::GroupPlaces> starts;
   std::optional<parallel::PlanCost> best;
-  for (const auto& [name, plan] : whole_starts(model, cluster)) {
+  SplitPlan best_plan;
+  for (auto& [name, plan] : whole_starts(model, cluster)) {
     starts.push_back(environment.places(plan));
-    XFLOW_TRY(const parallel::PlanCost cost, environment.cost(starts.back()));
+    XFLOW_TRY(const parallel::PlanCost cost, environment.cost_of(plan));
     result.starts.emplace_back(name, Seconds(cost.step));
     if (best && !(cost < *best)) continue;
     best = cost;
+    best_plan = std::move(plan);
     result.start = name;
   }
   policy::PlacementPolicy::Progress progress;
   if (options.progress) progress = [&](std::uint64_t samples, double step) { options.progress(samples, Seconds(step)); };
   XFLOW_TRY(policy::FoundPlaces found, policy_of(options)->place(environment, starts, budget, progress));
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
-  if (found.cost < *best) result.start = to_string(options.method);
   result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
   result.groups = environment.groups();
   result.proposals = found.samples - starts.size();
-  result.best_after = found.best_after > starts.size() ? found.best_after - starts.size() : 0;
   result.measured_plans = environment.measured();
-  if (environment.is_measured()) result.measured = Seconds(found.cost.step);
+  if (!(found.cost < *best)) return best_plan;
+  result.start = to_string(options.method);
+  result.best_after = found.best_after > starts.size() ? found.best_after - starts.size() : 0;
   return environment.plan(found.places);
 }
 

@@ -23,9 +23,9 @@ enum SequenceWeight : std::size_t {
   joined_state = decision_gates + gate_count,
   joined_context,
   joined_bias,
-  score,
-  score_bias,
-  score_seen,
+  out_score,
+  out_bias,
+  out_seen,
   sequence_weights,
 };
 
@@ -72,7 +72,7 @@ class SequenceBuilder {
     const Value shares = builder_.apply("softmax", {apply("matmul", last.state, keys)}, {{"axis", 1}});
     const Value context = apply("matmul", shares, memory);
     const Value joined = unary("tanh", sum(apply("add", product(last.state, joined_state), product(context, joined_context)), joined_bias));
-    return sum(apply("add", product(joined, score), product(seen, score_seen)), score_bias);
+    return sum(apply("add", product(joined, out_score), product(seen, out_seen)), out_bias);
   }
   Value keys_of(Value memory) { return builder_.apply("transpose", {memory}, {{"perm", {1, 0}}}); }
   void output(std::string name, Value value) { builder_.output(std::move(name), value); }
@@ -122,14 +122,14 @@ std::vector<Matrix> first_sequence_weights(const SequenceSizes& sizes, std::uint
   weights[joined_state] = Matrix(hidden, hidden);
   weights[joined_context] = Matrix(hidden, hidden);
   for (const std::size_t bias : {embed_bias, joined_bias}) weights[bias] = Matrix(1, hidden);
-  weights[score] = Matrix(hidden, sizes.devices);
-  weights[score_bias] = Matrix(1, sizes.devices);
-  weights[score_seen] = Matrix(seen, sizes.devices);
+  weights[out_score] = Matrix(hidden, sizes.devices);
+  weights[out_bias] = Matrix(1, sizes.devices);
+  weights[out_seen] = Matrix(seen, sizes.devices);
   parallel::RandomNumbers random(seed);
   for (Matrix& weight : weights) {
     if (weight.rows == 1) continue;  // a bias
     // Glorot and Bengio, Understanding the Difficulty of Training Deep Feedforward Neural Networks, 2010.
-    const double limit = std::sqrt(6.0 / static_cast<double>(weight.rows + weight.columns)) * (&weight == &weights[score_seen] ? 0.1 : 1);
+    const double limit = std::sqrt(6.0 / static_cast<double>(weight.rows + weight.columns)) * (&weight == &weights[out_seen] ? 0.1 : 1);
     for (float& x : weight.values) x = static_cast<float>(limit * (2 * random.unit() - 1));
   }
   // A cell keeps what it has, and a group goes to the device of what it reads.
@@ -138,7 +138,7 @@ std::vector<Matrix> first_sequence_weights(const SequenceSizes& sizes, std::uint
   for (const std::size_t gates : {encoder_gates, decoder_gates}) {
     for (float& x : weights[gates + 3 * forget_gate + 2].values) x = kForgetBias;
   }
-  for (std::size_t device = 0; device < sizes.devices; ++device) weights[score_seen].at(sizes.devices + device, device) += kNearness;
+  for (std::size_t device = 0; device < sizes.devices; ++device) weights[out_seen].at(sizes.devices + device, device) += kNearness;
   return weights;
 }
 

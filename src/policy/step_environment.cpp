@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 namespace xflow::policy {
@@ -63,16 +64,17 @@ void StepEnvironment::group_operators() {
   constexpr double kMostShare = 0.125;
   const double most = kMostShare * std::accumulate(work.begin(), work.end(), 0.0) / devices();
   std::vector<std::vector<std::uint32_t>> readers(operators.size());
+  std::vector<std::set<std::uint32_t>> makers(operators.size());
   for (std::uint32_t op = 0; op < operators.size(); ++op) {
     for (const std::uint32_t read : operators[op].reads) {
       const std::uint32_t maker = model_.values()[read].maker;
-      if (maker != parallel::kNoOperator && (readers[maker].empty() || readers[maker].back() != op)) readers[maker].push_back(op);
+      if (maker != parallel::kNoOperator && makers[op].insert(maker).second) readers[maker].push_back(op);
     }
   }
   std::vector<std::uint32_t> root(operators.size());
   std::iota(root.begin(), root.end(), 0U);
   for (std::uint32_t op = 0; op < operators.size(); ++op) {
-    if (readers[op].size() != 1) continue;
+    if (readers[op].size() != 1 || makers[readers[op][0]].size() != 1) continue;
     const std::uint32_t own = root_of(root, op);
     const std::uint32_t other = root_of(root, readers[op][0]);
     if (own != other && work[own] + work[other] <= most) join(root, work, own, other);
@@ -103,7 +105,7 @@ void StepEnvironment::join_small_groups(std::vector<std::uint32_t>& root, std::v
   std::iota(all.begin(), all.end(), 0U);
   auto count = std::ranges::count_if(all, is_root);
   while (count > kMostGroups) {
-    // A round joins disjoint pairs, those with the least work first.
+    // A round joins disjoint pairs with about the least work.
     std::vector<std::pair<double, std::pair<std::uint32_t, std::uint32_t>>> pairs;
     for (const auto& edge : edges) {
       const std::uint32_t a = root_of(root, edge.first);
@@ -119,7 +121,8 @@ void StepEnvironment::join_small_groups(std::vector<std::uint32_t>& root, std::v
     std::vector<bool> is_joined(root.size(), false);
     for (const auto& pair : pairs) {
       const auto [a, b] = pair.second;
-      if (count <= kMostGroups || is_joined[a] || is_joined[b]) continue;
+      if (count <= kMostGroups || pair.first > 2 * pairs[0].first) break;
+      if (is_joined[a] || is_joined[b]) continue;
       is_joined[a] = is_joined[b] = true;
       join(root, work, a, b);
       --count;
@@ -223,6 +226,14 @@ GroupPlaces StepEnvironment::places(const parallel::SplitPlan& plan) const {
 
 std::optional<parallel::PlanCost> StepEnvironment::simulate(std::span<const std::uint32_t> places, const parallel::PlanCost& limit) {
   return clock_.cost(plan(places), limit);
+}
+
+Result<parallel::PlanCost> StepEnvironment::cost_of(const parallel::SplitPlan& plan) {
+  parallel::PlanCost cost = *clock_.cost(plan);
+  if (measure_ && cost.missing == 0) {
+    XFLOW_TRY(cost.step, measure_(plan));
+  }
+  return cost;
 }
 
 Result<parallel::PlanCost> StepEnvironment::cost(std::span<const std::uint32_t> places) {

@@ -29,8 +29,9 @@ using MeasureStep = std::function<Result<double>(const parallel::SplitPlan&)>;
 // Whole operators of a model, in groups that share a device. Gradients and weights of an operator are where
 // it is.
 //
-// An operator with a single reader joins it, as long as no group has more than an eighth of a device's share
-// of all work, as in Mirhoseini et al., Device Placement Optimization with Reinforcement Learning, 2017.
+// An operator with a single reader that reads nothing else joins it, as long as no group has more than an
+// eighth of a device's share of all work. Mirhoseini et al., Device Placement Optimization with
+// Reinforcement Learning, 2017, let all join that have a single reader, which puts branches on one device.
 // Where groups are then more than kMostGroups, those with little work join a neighbour.
 class StepEnvironment {
  public:
@@ -77,6 +78,8 @@ class StepEnvironment {
   // The simulated or the measured cost. Placements are measured once. Errors: those of measuring.
   Result<parallel::PlanCost> cost(std::span<const std::uint32_t> places);
   bool is_measured() const { return static_cast<bool>(measure_); }
+  // The same of a plan whose operators are whole, which may divide groups. It is measured each time.
+  Result<parallel::PlanCost> cost_of(const parallel::SplitPlan& plan);
   // Number of placements that were measured.
   std::size_t measured() const { return measured_.size(); }
 

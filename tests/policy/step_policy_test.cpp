@@ -59,7 +59,7 @@ FoundPlaces found_by(PlacementPolicy& policy, StepEnvironment& environment, cons
 }
 
 TEST(StepEnvironment, GroupsChainsAndKeepsThemApartByTheirWork) {
-  TestSplit split = split_of(branches(3, 2), 2);
+  TestSplit split = split_of(branches(4, 6), 2);
   const StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
   std::vector<bool> is_known(split.model->operators().size(), false);
   double all = 0;
@@ -105,6 +105,7 @@ TEST(StepEnvironment, SimulatesThePlanOfItsPlaces) {
       EXPECT_EQ(places, environment.places(plan));
       EXPECT_EQ(parallel::step_with(split, plan, kind), environment.simulate(places)->step);
       EXPECT_EQ(environment.simulate(places)->step, environment.cost(places)->step);
+      EXPECT_EQ(environment.simulate(places)->step, environment.cost_of(plan)->step);
     }
     EXPECT_EQ(0U, environment.measured());
   }
