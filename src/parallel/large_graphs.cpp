@@ -97,14 +97,14 @@ class UnrolledNetwork {
  public:
   UnrolledNetwork(std::uint32_t nodes, std::uint64_t seed) : maker_(nodes), random_(seed) {
     constexpr std::uint32_t kLeastChains = 4;
-    constexpr std::uint32_t kChains = 16;
-    constexpr std::uint32_t kNodesOfChain = 25;
+    constexpr std::uint32_t kChains = 24;
+    constexpr std::uint32_t kNodesOfChain = 40;
     const std::uint32_t count = std::clamp(nodes / kNodesOfChain, kLeastChains, kChains + random_.below(kChains + 1));
     for (std::uint32_t chain = 0; chain < count;) {
       const std::uint32_t layers = std::min(2 + random_.below(4), count - chain);
       towers_.push_back({});
-      const double rows = 256.0 * (1U << random_.below(4));
-      const double width = 512.0 * (1U << random_.below(3));
+      const double rows = 512.0 * (1U << random_.below(3));
+      const double width = 512.0 * (1 + random_.below(3));
       for (std::uint32_t layer = 0; layer < layers; ++layer, ++chain) towers_.back().push_back(new_chain(rows, width));
     }
   }

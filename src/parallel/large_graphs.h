@@ -18,7 +18,7 @@ struct LargeGraph {
 constexpr std::uint32_t kLeastLargeGraph = 100;     // nodes
 constexpr std::uint32_t kMostLargeGraph = 100'000;  // nodes
 
-// A graph of so many nodes: towers of layers that are unrolled, up to 32 chains of cells beside each other.
+// A graph of so many nodes: towers of layers that are unrolled, up to 48 chains of cells beside each other.
 // A cell reads the state of its chain and of the layer below. It has one to four products, with chains of
 // pointwise nodes after them, branches that a node joins, and now and then a skip from an earlier cell.
 // Towers exchange states at some steps.
