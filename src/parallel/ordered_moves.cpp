@@ -38,11 +38,11 @@ OrderedMoves::OrderedMoves(const OrderedProblem& problem, bool fuses, RandomNumb
     }
 }
 
-bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads) {
+bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {
   old_devices_.clear();
   old_priorities_.clear();
   toggled_.clear();
-  if (plan.devices.empty() || !apply(random_kind(), plan, loads)) return false;
+  if (plan.devices.empty() || !apply(random_kind(), plan, loads, critical)) return false;
   return !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
 }
 
@@ -69,8 +69,10 @@ OrderedMoves::MoveKind OrderedMoves::random_kind() {
   }
 }
 
-bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads) {
-  const std::uint32_t seed = root_of(plan, random_node());
+bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {
+  const bool is_critical = !critical.empty() && random_.below(4) > 0;
+  const std::uint32_t seed =
+      root_of(plan, is_critical ? critical[random_.below(static_cast<std::uint32_t>(critical.size()))] : random_node());
   switch (kind) {
     case MoveKind::node:
       cluster_ = {seed};
@@ -98,17 +100,15 @@ bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const doubl
       return false;
     }
     case MoveKind::priority:
-      change_priorities(plan);
+      change_priorities(plan, critical);
       return true;
     case MoveKind::priorities:
       grow(plan, seed);
       shift_priorities(plan);
       return true;
-    case MoveKind::fusion: {
-      const std::uint32_t choice = random_.below(static_cast<std::uint32_t>(plan.fused.size()));
-      set_fused(plan, choice, !plan.fused[choice]);
+    case MoveKind::fusion:
+      change_fusion(plan, seed);
       return true;
-    }
     case MoveKind::fusions: {
       grow(plan, seed);
       const bool is_fused = random_.below(3) > 0;
@@ -179,8 +179,30 @@ void OrderedMoves::move_cluster(OrderedPlan& plan, std::uint32_t to) {
   for (const std::uint32_t node : cluster_) set_device(plan, root_of(plan, node), to);
 }
 
-// Swaps two tasks of a device, or puts one just above the other.
-void OrderedMoves::change_priorities(OrderedPlan& plan) {
+// Takes or gives up a fusion of the node or of a neighbour into it; any fusion if they have none.
+void OrderedMoves::change_fusion(OrderedPlan& plan, std::uint32_t seed) {
+  std::uint32_t choice = choice_of_[seed];
+  std::uint32_t seen = choice == kNoFusion ? 0 : 1;
+  for (const OrderedNeighbour& neighbour : neighbours(seed)) {
+    const std::uint32_t its = choice_of_[neighbour.node];
+    if (its == kNoFusion || problem_.fusions[its].into != seed) continue;
+    // Each of those that were seen with the same probability.
+    if (random_.below(++seen) == 0) choice = its;
+  }
+  if (choice == kNoFusion) choice = random_.below(static_cast<std::uint32_t>(plan.fused.size()));
+  set_fused(plan, choice, !plan.fused[choice]);
+}
+
+// Puts a critical task above the one that it waits for, swaps two tasks of a device, or puts one just above
+// the other.
+void OrderedMoves::change_priorities(OrderedPlan& plan, std::span<const std::uint32_t> critical) {
+  if (critical.size() > 1 && random_.below(2) == 0) {
+    const std::uint32_t k = random_.below(static_cast<std::uint32_t>(critical.size() - 1));
+    const std::uint32_t node = root_of(plan, critical[k]);
+    const float before = plan.priorities[root_of(plan, critical[k + 1])];
+    set_priority(plan, node, std::max(plan.priorities[node], std::nextafter(before, std::numeric_limits<float>::max())));
+    if (!old_priorities_.empty()) return;
+  }
   const std::uint32_t node = root_of(plan, random_node());
   constexpr int kDraws = 64;
   for (int draw = 0; draw < kDraws; ++draw) {

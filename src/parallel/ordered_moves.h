@@ -19,8 +19,9 @@ class OrderedMoves {
   // Changes the plan at random: moves a node, or a cluster that grows over heavy tensors, or swaps two such
   // clusters; swaps two priorities, raises a node above another one, or shifts the priorities of a cluster;
   // takes or gives up a fusion, or those of a cluster. Clusters are drawn more often the more nodes there
-  // are. `loads`: seconds of each device, for devices that have little to do. False if nothing changed.
-  bool propose(OrderedPlan& plan, std::span<const double> loads);
+  // are. `loads`: seconds of each device, for devices that have little to do. `critical`: nodes as
+  // find_critical_nodes gives them, where most proposals begin. False if nothing changed.
+  bool propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
   // Takes the last proposal back.
   void undo(OrderedPlan& plan);
 
@@ -32,7 +33,7 @@ class OrderedMoves {
   };
 
   MoveKind random_kind();
-  bool apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads);
+  bool apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
   std::uint32_t random_node() { return random_.below(static_cast<std::uint32_t>(marks_.size())); }
   std::uint32_t root_of(const OrderedPlan& plan, std::uint32_t node) const;
   std::span<const OrderedNeighbour> neighbours(std::uint32_t node) const {
@@ -41,7 +42,8 @@ class OrderedMoves {
   void grow(const OrderedPlan& plan, std::uint32_t seed);
   std::uint32_t random_target(const OrderedPlan& plan, std::uint32_t from, std::span<const double> loads);
   void move_cluster(OrderedPlan& plan, std::uint32_t to);
-  void change_priorities(OrderedPlan& plan);
+  void change_priorities(OrderedPlan& plan, std::span<const std::uint32_t> critical);
+  void change_fusion(OrderedPlan& plan, std::uint32_t seed);
   void shift_priorities(OrderedPlan& plan);
   void set_device(OrderedPlan& plan, std::uint32_t node, std::uint32_t device);
   void set_priority(OrderedPlan& plan, std::uint32_t node, float priority);

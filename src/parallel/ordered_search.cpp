@@ -18,7 +18,9 @@ namespace {
 constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::uint64_t kShortestChain = 200;
 // Temperatures at the beginning of chains, as shares of the step; those at their end are shares of these.
+// With more nodes a proposal changes less of the step, and there are fewer proposals.
 constexpr std::array<double, 4> kHottest = {0.001, 0.01, 0.001, 0.003};
+constexpr double kNodesOfHottest = 2000;
 constexpr double kShareAtEnd = 1.0 / 30;
 
 class OrderedSearch {
@@ -56,9 +58,10 @@ class OrderedSearch {
 
   void improve() {
     OrderedMoves moves(problem_, fuses_, random_);
+    const double scale = std::min(1.0, kNodesOfHottest / std::max(1.0, static_cast<double>(problem_.workload.nodes.size())));
     std::uint64_t length = kShortestChain;
     for (std::size_t k = 0; !is_over_; ++k) {
-      anneal(moves, length, kHottest[k % kHottest.size()]);
+      anneal(moves, length, scale * kHottest[k % kHottest.size()]);
       if (k % 2 == 1) length *= 2;
     }
   }
@@ -75,7 +78,13 @@ class OrderedSearch {
     best_.plan = std::move(plan);
     best_.step = step.seconds;
     best_.missing = step.missing;
+    look_at_plan();
+  }
+
+  // Of the plan that was simulated last.
+  void look_at_plan() {
     loads_.assign(simulator_.busy().begin(), simulator_.busy().end());
+    simulator_.find_critical_nodes(critical_);
   }
 
   void anneal(OrderedMoves& moves, std::uint64_t length, double hottest) {
@@ -85,7 +94,7 @@ class OrderedSearch {
     const double cooling = std::pow(kShareAtEnd, 1 / static_cast<double>(length));
     for (std::uint64_t step = 0; step < length; ++step, temperature *= cooling) {
       if (!spend()) return;
-      if (!moves.propose(plan, loads_)) continue;
+      if (!moves.propose(plan, loads_, critical_)) continue;
       ++best_.proposals;
       // Any step is accepted that misses fewer bytes.
       const double limit = current.seconds - temperature * std::log(random_.unit());
@@ -97,7 +106,7 @@ class OrderedSearch {
         continue;
       }
       current = *found;
-      loads_.assign(simulator_.busy().begin(), simulator_.busy().end());
+      look_at_plan();
       if (std::pair(current.missing, current.seconds) < std::pair(best_.missing, best_.step)) keep(plan, current);
     }
   }
@@ -109,7 +118,9 @@ class OrderedSearch {
   OrderedSimulator simulator_;
   bool is_over_ = false;
   OrderedResult best_;
-  std::vector<double> loads_;  // by device, of the last plan that was accepted
+  // Of the last plan that was accepted.
+  std::vector<double> loads_;  // by device
+  std::vector<std::uint32_t> critical_;
 };
 
 }  // namespace

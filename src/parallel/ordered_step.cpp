@@ -83,6 +83,7 @@ OrderedSimulator::OrderedSimulator(const OrderedProblem& problem) : problem_(pro
   resident_.resize(devices_);
   resources_.resize(problem.cluster.resources());
   receivers_.assign(devices_, 0);
+  causes_.resize(nodes + workload.tensors.size() * devices_);
 }
 
 std::optional<OrderedStep> OrderedSimulator::simulate(const OrderedPlan& plan, double limit) {
@@ -121,6 +122,12 @@ void OrderedSimulator::prepare(const OrderedPlan& plan) {
   left_ = busy_;
 }
 
+void OrderedSimulator::find_critical_nodes(std::vector<std::uint32_t>& nodes) const {
+  nodes.clear();
+  for (std::uint32_t task = ended_; task != kNoCause; task = causes_[task])
+    if (task < tasks_.size()) nodes.push_back(task);
+}
+
 double OrderedSimulator::missing_bytes() const {
   double missing = 0;
   for (std::uint32_t device = 0; device < devices_; ++device)
@@ -132,8 +139,11 @@ double OrderedSimulator::missing_bytes() const {
 bool OrderedSimulator::run(double bound) {
   for (Resource& resource : resources_) {
     resource.is_free = true;
+    resource.last = kNoCause;
+    resource.last_end = -1;
     resource.ready.clear();
   }
+  ended_ = kNoCause;
   ends_.clear();
   idle_.clear();
   last_end_ = 0;
@@ -154,6 +164,8 @@ bool OrderedSimulator::run(double bound) {
       ends_.pop_back();
       Resource& resource = resources_[number];
       resource.is_free = true;
+      resource.last = ended_ = cause_index(number, resource.running);
+      resource.last_end = now;
       idle_.push_back(number);
       if (number < devices_) {
         end_node(resource.running);
@@ -171,6 +183,7 @@ bool OrderedSimulator::begin_next(std::uint32_t resource, double time, double bo
   own.running = ~static_cast<std::uint32_t>(own.ready.back());
   own.ready.pop_back();
   own.is_free = false;
+  if (own.last_end == time) causes_[cause_index(resource, own.running)] = own.last;
   double end = time;
   if (resource < devices_) {
     if (time + left_[resource] > bound) return false;
@@ -190,6 +203,7 @@ void OrderedSimulator::enqueue(std::uint32_t resource, std::uint32_t rank, std::
   constexpr unsigned kNumberBits = 32;
   own.ready.push_back((Turn{rank} << kNumberBits) | std::uint32_t{~number});
   std::push_heap(own.ready.begin(), own.ready.end());
+  causes_[cause_index(resource, number)] = ended_;
   if (own.is_free) idle_.push_back(resource);
 }
 

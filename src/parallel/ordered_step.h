@@ -76,6 +76,10 @@ class OrderedSimulator {
   std::span<const double> starts() const { return starts_; }      // seconds, of nodes that are not fused
   std::span<const double> busy() const { return busy_; }          // seconds of tasks, by device
   std::span<const double> resident() const { return resident_; }  // bytes of nodes, by device
+  // Nodes that are not fused, on a chain of tasks that ends with the step, the last one first: each task
+  // begins when the next one of the chain ends, which is an operand or has the same device, link or port.
+  // Transfers of the chain are left out. No step is shorter that leaves such a chain as it is.
+  void find_critical_nodes(std::vector<std::uint32_t>& nodes) const;
 
  private:
   // Of a node; if the node is fused, only `root` counts.
@@ -93,14 +97,20 @@ class OrderedSimulator {
   // A ready task: the rank above, and the complement of the number below. The number of a transfer is that
   // of its tensor times the number of devices, plus the device that receives.
   using Turn = std::uint64_t;
+  static constexpr std::uint32_t kNoCause = UINT32_MAX;
   struct Resource {
     bool is_free = true;
     std::uint32_t running = 0;  // number of the task
-    std::vector<Turn> ready;    // a heap
+    std::uint32_t last = 0;     // the one that ended last, as in causes_, or kNoCause
+    double last_end = 0;
+    std::vector<Turn> ready;  // a heap
   };
 
   void prepare(const OrderedPlan& plan);
   double missing_bytes() const;
+  std::uint32_t cause_index(std::uint32_t resource, std::uint32_t number) const {
+    return resource < devices_ ? number : static_cast<std::uint32_t>(tasks_.size()) + number;
+  }
   bool run(double bound);
   bool begin_next(std::uint32_t resource, double time, double bound);
   void enqueue(std::uint32_t resource, std::uint32_t rank, std::uint32_t number);
@@ -130,6 +140,10 @@ class OrderedSimulator {
   std::vector<std::uint32_t> idle_;       // resources that may begin a task
   std::vector<std::uint32_t> receivers_;  // rank of the transfer to each device, 0: none
   std::vector<std::uint32_t> received_;   // devices with a transfer
+  // For each node, then each number of a transfer: the task at whose end it was ready, and from its begin on
+  // the one at whose end it began.
+  std::vector<std::uint32_t> causes_;
+  std::uint32_t ended_ = 0;  // the task that ended last, as in causes_
   double last_end_ = 0;
 };
 

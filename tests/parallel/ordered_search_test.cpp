@@ -143,9 +143,12 @@ TEST(OrderedMoves, AreTakenBack) {
     const std::vector<double> loads(made.cluster.size(), 0);
     OrderedPlan plan = random_ordered_plan(made, random);
     OrderedMoves moves(made.problem(), round % 2 == 0, random);
+    std::vector<std::uint32_t> critical;
+    if (round % 3 > 0)
+      for (std::uint32_t k = 0; k < 5; ++k) critical.push_back(random.below(static_cast<std::uint32_t>(made.workload.nodes.size())));
     for (int k = 0; k < 100; ++k) {
       const OrderedPlan before = plan;
-      const bool has_changed = moves.propose(plan, loads);
+      const bool has_changed = moves.propose(plan, loads, critical);
       ASSERT_EQ(has_changed, !(plan == before));
       ASSERT_TRUE(check_ordered_plan(made.problem(), plan));
       if (random.below(2) == 0) {

@@ -72,6 +72,31 @@ TEST(OrderedStep, SharesThePortOfAHost) {
   EXPECT_EQ(step_of(made, {{0, 2, 3}, {0, 0, 1}, {}}).seconds, 1 + 4 + 20);
 }
 
+TEST(OrderedStep, HasAChainOfTasksWithoutGaps) {
+  std::vector<std::uint32_t> nodes;
+  const OrderedCase made = two_sources();
+  OrderedSimulator simulator(made.problem());
+  ASSERT_TRUE(simulator.simulate({{0, 0, 1}, {0, 0, 0}, {}}));
+  simulator.find_critical_nodes(nodes);
+  EXPECT_EQ(nodes, (std::vector<std::uint32_t>{2, 1, 0}));
+  ASSERT_TRUE(simulator.simulate({{0, 0, 1}, {0, 1, 0}, {}}));
+  simulator.find_critical_nodes(nodes);
+  EXPECT_EQ(nodes, (std::vector<std::uint32_t>{2, 1}));
+  // Its tasks begin one after the other, the first one at 0.
+  RandomNumbers random(6);
+  for (int round = 0; round < 100; ++round) {
+    const OrderedCase other = random_ordered_case(random, 30);
+    OrderedSimulator one(other.problem());
+    const OrderedPlan plan = random_ordered_plan(other, random);
+    const double seconds = one.simulate(plan)->seconds;
+    one.find_critical_nodes(nodes);
+    ASSERT_FALSE(nodes.empty());
+    EXPECT_EQ(one.starts()[nodes.back()], 0);
+    for (std::size_t k = 1; k < nodes.size(); ++k) EXPECT_LE(one.starts()[nodes[k]], one.starts()[nodes[k - 1]]);
+    EXPECT_LE(one.starts()[nodes.front()], seconds);
+  }
+}
+
 TEST(OrderedStep, CountsBytesBeyondTheMemory) {
   const OrderedCase made{three_devices(), {{takes(1, 8), takes(1, 7), takes(1, 12)}, {}}, {}};
   OrderedSimulator simulator(made.problem());
