@@ -1,0 +1,68 @@
+// Changes of a plan of a whole step, as a local search proposes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "src/parallel/ordered_step.h"
+#include "src/parallel/random_numbers.h"
+
+namespace xflow::parallel {
+
+class OrderedMoves {
+ public:
+  // The arguments outlive it. Without `fuses`, fusions stay as they are.
+  OrderedMoves(const OrderedProblem& problem, bool fuses, RandomNumbers& random);
+
+  // Changes the plan at random: moves a node, or a cluster that grows over heavy tensors, or swaps two such
+  // clusters; swaps two priorities, raises a node above another one, or shifts the priorities of a cluster;
+  // takes or gives up a fusion, or those of a cluster. Clusters are drawn more often the more nodes there
+  // are. `loads`: seconds of each device, for devices that have little to do. `critical`: nodes as
+  // find_critical_nodes gives them, where most proposals begin. False if nothing changed.
+  bool propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
+  // Takes the last proposal back.
+  void undo(OrderedPlan& plan);
+
+ private:
+  enum class MoveKind : std::uint8_t { node, cluster, exchange, priority, priorities, fusion, fusions };
+  struct OrderedNeighbour {
+    std::uint32_t node = 0;
+    double bytes = 0;
+  };
+
+  MoveKind random_kind();
+  bool apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
+  std::uint32_t random_node() { return random_.below(static_cast<std::uint32_t>(marks_.size())); }
+  std::uint32_t root_of(const OrderedPlan& plan, std::uint32_t node) const;
+  std::span<const OrderedNeighbour> neighbours(std::uint32_t node) const {
+    return std::span(neighbours_).subspan(first_neighbour_[node], first_neighbour_[node + 1] - first_neighbour_[node]);
+  }
+  void grow(const OrderedPlan& plan, std::uint32_t seed);
+  std::uint32_t random_target(const OrderedPlan& plan, std::uint32_t from, std::span<const double> loads);
+  void move_cluster(OrderedPlan& plan, std::uint32_t to);
+  void change_priorities(OrderedPlan& plan, std::span<const std::uint32_t> critical);
+  void change_fusion(OrderedPlan& plan, std::uint32_t seed);
+  void shift_priorities(OrderedPlan& plan);
+  void set_device(OrderedPlan& plan, std::uint32_t node, std::uint32_t device);
+  void set_priority(OrderedPlan& plan, std::uint32_t node, float priority);
+  void set_fused(OrderedPlan& plan, std::uint32_t choice, bool is_fused);
+
+  const OrderedProblem problem_;
+  const bool fuses_;
+  RandomNumbers& random_;
+  std::vector<std::uint32_t> first_neighbour_;  // of each node, and the end
+  std::vector<OrderedNeighbour> neighbours_;
+  std::vector<std::uint32_t> choice_of_;  // of each node
+  std::vector<std::uint32_t> marks_;      // of each node: the last cluster that has it
+  std::uint32_t mark_ = 0;
+  std::vector<std::uint32_t> cluster_;
+  std::vector<std::uint32_t> exchanged_;  // the other cluster of an exchange
+  // What the last proposal replaced.
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> old_devices_;
+  std::vector<std::pair<std::uint32_t, float>> old_priorities_;
+  std::vector<std::uint32_t> toggled_;
+};
+
+}  // namespace xflow::parallel
