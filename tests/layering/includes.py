@@ -47,6 +47,7 @@ THIRD_PARTY = {
     "CLI": ["cli"],
     "mpi.h": ["cli"],
     "coin": ["parallel"],
+    "scotch": ["bench/placements"],
 }
 TESTING = {"gtest", "gmock", "benchmark"}
 POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "malloc.h", "pthread.h", "sched.h", "signal.h", "spawn.h", "time.h", "unistd.h", "poll.h", "pwd.h"}
