@@ -12,36 +12,50 @@
 namespace xflow::policy {
 namespace {
 
-// to += factor * from. Blocks of a known size become instructions on several numbers; the sums are the same.
-void add_scaled(float factor, std::span<const float> from, std::span<float> to) {
-  constexpr std::size_t kBlock = 8;
-  const float* __restrict source = from.data();
-  float* __restrict target = to.data();
-  const std::size_t whole = to.size() / kBlock * kBlock;
-  for (std::size_t block = 0; block < whole; block += kBlock) {
-    for (std::size_t k = 0; k < kBlock; ++k) target[block + k] += factor * source[block + k];
+// Four numbers of a row, which instructions of all processors add and multiply at once.
+using Four = float __attribute__((vector_size(16)));
+constexpr std::size_t kFour = 4;
+constexpr std::size_t kFours = 4;  // that a sum has in registers
+
+// Adds sum(factor(k) row_k) to a row, for `count` rows of the matrix. Sums are added in the order of k, as
+// one number at a time would be. Zeros, of which there are many, cost nothing.
+template <typename Factor>
+void add_rows_times(std::size_t count, const Factor& factor, const Matrix& matrix, std::span<float> row) {
+  constexpr std::size_t kBlock = kFour * kFours;
+  const std::size_t whole = row.size() / kBlock * kBlock;
+  for (std::size_t column = 0; column < whole; column += kBlock) {
+    Four sums[kFours];
+    std::memcpy(sums, &row[column], sizeof(sums));
+    for (std::size_t k = 0; k < count; ++k) {
+      const float own = factor(k);
+      if (own == 0) continue;
+      Four values[kFours];
+      std::memcpy(values, matrix.row(k).data() + column, sizeof(values));
+      for (std::size_t part = 0; part < kFours; ++part) sums[part] += own * values[part];
+    }
+    std::memcpy(&row[column], sums, sizeof(sums));
   }
-  for (std::size_t k = whole; k < to.size(); ++k) target[k] += factor * source[k];
+  if (whole == row.size()) return;
+  for (std::size_t k = 0; k < count; ++k) {
+    const float own = factor(k);
+    if (own == 0) continue;
+    const std::span<const float> values = matrix.row(k);
+    for (std::size_t column = whole; column < row.size(); ++column) row[column] += own * values[column];
+  }
 }
 
-// result += left * right. Zeros of `left`, which has many of them, cost nothing.
+// result += left * right.
 void add_product(const Matrix& left, const Matrix& right, Matrix& result) {
-  for (std::size_t row = 0; row < left.rows; ++row) {
-    for (std::size_t k = 0; k < left.columns; ++k) {
-      const float factor = left.at(row, k);
-      if (factor != 0) add_scaled(factor, right.row(k), result.row(row));
-    }
-  }
+  for (std::size_t row = 0; row < left.rows; ++row)
+    add_rows_times(
+        left.columns, [&](std::size_t k) { return left.at(row, k); }, right, result.row(row));
 }
 
 // result += transpose(left) * right.
 void add_product_of_transposed(const Matrix& left, const Matrix& right, Matrix& result) {
-  for (std::size_t row = 0; row < left.rows; ++row) {
-    for (std::size_t k = 0; k < left.columns; ++k) {
-      const float factor = left.at(row, k);
-      if (factor != 0) add_scaled(factor, right.row(row), result.row(k));
-    }
-  }
+  for (std::size_t row = 0; row < left.columns; ++row)
+    add_rows_times(
+        left.rows, [&](std::size_t k) { return left.at(k, row); }, right, result.row(row));
 }
 
 // The row of a matrix, or the only one.
