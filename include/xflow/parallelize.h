@@ -42,8 +42,9 @@ enum class ParallelMethod : std::uint8_t {
   automatic,  // operators are split by a search; for the throughput, the methods of place()
   local,      // whole operators: simulated annealing over the devices of groups
   colocrl,    // whole operators: a sequence policy that is trained on the steps of the plans it draws
+  placeto,    // whole operators: a trained policy (ParallelizeOptions::policy)
 };
-// Returns "auto", "local" or "colocrl".
+// Returns "auto", "local", "colocrl" or "placeto".
 constexpr const char* to_string(ParallelMethod method) {
   switch (method) {
     case ParallelMethod::automatic:
@@ -52,6 +53,8 @@ constexpr const char* to_string(ParallelMethod method) {
       return "local";
     case ParallelMethod::colocrl:
       return "colocrl";
+    case ParallelMethod::placeto:
+      return "placeto";
   }
   return "";
 }
@@ -107,9 +110,9 @@ struct ParallelizeOptions {
   // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the
   // rewritten model; `steps` counts proposals of each of the two plans. Not for the throughput.
   bool rewrite = false;
-  // File of a policy for the max load (train_policy() of <xflow/train_policy.h>), which then places the
-  // nodes, and whether a local search improves what it finds. For the throughput alone. Empty: methods
-  // search.
+  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places whole nodes, and whether a
+  // local search improves what it finds: one for the max load for the throughput, and one for the step for
+  // other objectives, whose method must be automatic or placeto. Empty: methods search.
   std::string policy;
   bool search_after = false;  // see policy
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result

@@ -22,6 +22,25 @@ enum class PolicyMethod : std::uint8_t {
 // Returns "placeto".
 constexpr const char* to_string(PolicyMethod) { return "placeto"; }
 
+// What placements of a policy make small. A policy is for one objective.
+enum class PolicyObjective : std::uint8_t {
+  max_load,  // PlacementObjective::max_load
+  latency,   // PlacementObjective::latency
+  step,      // the simulated step on a cluster: the objectives latency and training_step of parallelize()
+};
+// Returns "max-load", "latency" or "step".
+constexpr const char* to_string(PolicyObjective objective) {
+  switch (objective) {
+    case PolicyObjective::max_load:
+      return "max-load";
+    case PolicyObjective::latency:
+      return "latency";
+    case PolicyObjective::step:
+      return "step";
+  }
+  return "";
+}
+
 // Why a training ended.
 enum class TrainingStop : std::uint8_t {
   finished,   // all steps were made
@@ -52,14 +71,14 @@ struct TrainingProgress {
 
 // The options of train_policy.
 struct TrainPolicyOptions {
-  PolicyMethod method = PolicyMethod::placeto;  // what the policy decides
-  // What placements make small; a policy is for one objective.
-  PlacementObjective objective = PlacementObjective::max_load;
+  PolicyMethod method = PolicyMethod::placeto;            // what the policy decides
+  PolicyObjective objective = PolicyObjective::max_load;  // what placements make small
   // Graphs to train on: "generator:NAME" or "generator:NAME,NAME" with names of graph_family_names(), a
   // folder whose .json files are instances, or one instance (docs/parallel.md).
   std::string graphs;
   // For generated graphs: a cluster that is built in, or a file (docs/cluster.schema.json). The first device
-  // and the links of a host give times of nodes and transfers.
+  // and the links of a host give times of nodes and transfers. Steps, also of instances, are simulated on all
+  // of its devices.
   std::string cluster = "dgx-h100";
   std::string out;            // file of the policy (.npz); it is also written during the training
   std::uint64_t steps = 200;  // in all, with those of a training that is resumed; each is eight episodes on one graph

@@ -248,24 +248,29 @@ Result<void> check_options(const ParallelizeOptions& options) {
   const bool is_pipeline = options.objective == ParallelObjective::throughput;
   const auto refuse = [](std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); };
   if (options.rewrite && is_pipeline) return refuse("rewrites are searched for latency and training-step");
-  if (!options.policy.empty() && !is_pipeline) return refuse("policies place nodes for the objective throughput");
+  if (options.policy.empty() && options.method == ParallelMethod::placeto) return refuse("the method 'placeto' needs a policy");
+  if (!options.policy.empty() && (options.method == ParallelMethod::local || options.method == ParallelMethod::colocrl))
+    return refuse(fmt::format("the method '{}' does not go with a policy", to_string(options.method)));
   const bool is_automatic = options.method == ParallelMethod::automatic;
   if (!is_automatic && is_pipeline)
     return refuse(fmt::format("the method '{}' does not go with the objective throughput", to_string(options.method)));
   if (!is_automatic && options.rewrite) return refuse(fmt::format("the method '{}' does not go with rewrites", to_string(options.method)));
   if (!is_measured(options)) return {};
-  if (is_automatic) return refuse("measured steps are for the methods local and colocrl");
+  if (options.method != ParallelMethod::local && options.method != ParallelMethod::colocrl)
+    return refuse("measured steps are for the methods local and colocrl");
   if (options.objective != ParallelObjective::latency) return refuse("measured steps are for the objective latency: plans are run forward");
   return {};
 }
 
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& given) {
-  XFLOW_CHECK(check_options(given));
+  ParallelizeOptions options = given;
+  if (!given.policy.empty() && given.method == ParallelMethod::automatic && given.objective != ParallelObjective::throughput)
+    options.method = ParallelMethod::placeto;
+  XFLOW_CHECK(check_options(options));
   XFLOW_TRY(const DeviceCluster cluster, cluster_of(given));
   const auto is_here = [](const parallel::ClusterDevice& device) { return device.source == parallel::TimeSource::cpu; };
   if (is_measured(given) && (cluster.hosts > 1 || !std::ranges::all_of(cluster.devices, is_here)))
     return fail(ErrorCode::invalid_argument, "measured steps need a cluster of CPUs of this machine, such as cpu-2", given.cluster);
-  ParallelizeOptions options = given;
   constexpr double kPhases = 3;
   if (options.rewrite) options.budget /= kPhases;
   const api::ClusterCostOptions costs{options.cluster, options.cost_database, options.warning};

@@ -36,8 +36,13 @@ std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const
   return starts;
 }
 
-std::unique_ptr<policy::PlacementPolicy> policy_of(const ParallelizeOptions& options) {
-  return options.method == ParallelMethod::colocrl ? policy::sequence_policy(options.seed) : policy::local_policy(options.seed);
+Result<std::unique_ptr<policy::PlacementPolicy>> policy_of(const ParallelizeOptions& options) {
+  if (options.method == ParallelMethod::colocrl) return policy::sequence_policy(options.seed);
+  if (options.method == ParallelMethod::local) return policy::local_policy(options.seed);
+  XFLOW_TRY(policy::Policy trained, policy::read_policy(options.policy));
+  if (trained.objective == PolicyObjective::step) return policy::placeto_policy(std::move(trained), options.seed, options.search_after);
+  return fail(ErrorCode::invalid_argument,
+              fmt::format("the policy was trained for the objective {}, not for step", to_string(trained.objective)), options.policy);
 }
 
 }  // namespace
@@ -60,6 +65,7 @@ ParallelStop stop_of(PlacementStop stop) {
 
 Result<SplitPlan> place_operators(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, const ParallelizeOptions& options,
                                   parallel::StepKind kind, policy::MeasureStep measure, ParallelizeResult& result) {
+  XFLOW_TRY(const auto policy, policy_of(options));
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
   policy::StepEnvironment environment(model, cluster, kind, std::move(measure));
   std::vector<policy::GroupPlaces> starts;
@@ -76,7 +82,7 @@ Result<SplitPlan> place_operators(parallel::SplitModel& model, const parallel::D
   }
   policy::PlacementPolicy::Progress progress;
   if (options.progress) progress = [&](std::uint64_t samples, double step) { options.progress(samples, Seconds(step)); };
-  XFLOW_TRY(policy::FoundPlaces found, policy_of(options)->place(environment, starts, budget, progress));
+  XFLOW_TRY(policy::FoundPlaces found, policy->place(environment, starts, budget, progress));
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
   result.stop = stop_of(budget.stop().value_or(PlacementStop::finished));
   result.groups = environment.groups();

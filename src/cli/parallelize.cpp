@@ -57,7 +57,7 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
   }
   for (const ParallelObjective objective : {ParallelObjective::throughput, ParallelObjective::training_step})
     if (a.objective == to_string(objective)) a.options.objective = objective;
-  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl})
+  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl, ParallelMethod::placeto})
     if (a.method == to_string(method)) a.options.method = method;
   if (a.reward == to_string(ParallelReward::measured)) a.options.reward = ParallelReward::measured;
   // A number of steps alone is a result that does not depend on the machine.
@@ -104,9 +104,9 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
-  sub.add_option("--method", a->method, "auto, or for whole nodes local or colocrl (a policy that is trained)")
+  sub.add_option("--method", a->method, "auto; for whole nodes local, colocrl (trains a policy) or placeto (--policy)")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "local", "colocrl"}));
+      ->check(CLI::IsMember({"auto", "local", "colocrl", "placeto"}));
   sub.add_option("--reward", a->reward, "steps of local and colocrl: simulated, or measured on this machine")
       ->capture_default_str()
       ->check(CLI::IsMember({"simulated", "measured"}));
@@ -117,7 +117,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
   sub.add_flag("--rewrite", a->options.rewrite, "also rewrite the model by proved rules where that is faster");
-  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "throughput: policy that places the nodes (xflow train-policy)");
+  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places whole nodes (xflow train-policy)");
   sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
   sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
   sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");

@@ -24,7 +24,8 @@ ExitCode run(TrainArguments& a) {
     if (std::filesystem::equivalent(a.options.out, input, ignored))
       return report({ErrorCode::invalid_argument, "the policy would overwrite a file that is read", a.options.out});
   }
-  a.options.objective = a.objective == to_string(PlacementObjective::latency) ? PlacementObjective::latency : PlacementObjective::max_load;
+  for (const PolicyObjective objective : {PolicyObjective::max_load, PolicyObjective::latency, PolicyObjective::step})
+    if (a.objective == to_string(objective)) a.options.objective = objective;
   finish_on_signals(a.options.cancel);
   ProgressLine line(a.is_quiet);
   a.options.progress = [&](const TrainingProgress& progress) {
@@ -45,10 +46,11 @@ void add_train_policy(CLI::App& sub, Command& command) {
   sub.add_option("--graphs", a->options.graphs, "generator:NAME,..., a folder of instances, or an instance")->required();
   sub.add_option("--out", a->options.out, "file of the policy to write (.npz)")->required();
   sub.add_option("--method", a->method, "placeto")->capture_default_str()->check(CLI::IsMember({"placeto"}));
-  sub.add_option("--objective", a->objective, "what placements make small: max-load or latency")
+  sub.add_option("--objective", a->objective, "what placements make small: max-load, latency, or the step on the cluster")
       ->capture_default_str()
-      ->check(CLI::IsMember({"max-load", "latency"}));
-  sub.add_option("--cluster", a->options.cluster, "of generated graphs: name of a cluster, or its file")->capture_default_str();
+      ->check(CLI::IsMember({"max-load", "latency", "step"}));
+  sub.add_option("--cluster", a->options.cluster, "of generated graphs and of steps: name of a cluster, or its file")
+      ->capture_default_str();
   sub.add_option("--steps", a->options.steps, "steps in all; each is eight episodes on one graph")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e15));

@@ -85,7 +85,7 @@ class LocalPolicy final : public PlacementPolicy {
         const std::size_t size = 2 + random_.below(kMost);
         for (std::size_t k = 0; k < moved.size() && moved.size() < size; ++k) {
           for (const auto& edges : {environment.sources(moved[k]), environment.readers(moved[k])}) {
-            for (const StepEnvironment::Edge& edge : edges) {
+            for (const GroupEdge& edge : edges) {
               if (places[edge.group] == before && std::ranges::find(moved, edge.group) == moved.end()) moved.push_back(edge.group);
             }
           }

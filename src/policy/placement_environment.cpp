@@ -155,22 +155,13 @@ PlacementEnvironment::Measure PlacementEnvironment::measure() {
 
 PlacementEnvironment::Choices PlacementEnvironment::choices(std::uint32_t group, double progress) {
   const std::uint32_t devices = problem_.devices();
-  const std::size_t groups = problem_.size();
-  Choices result{Matrix(devices, kDeviceFeatures), Matrix(devices, groups), Matrix(devices, groups),
-                 Matrix(devices, groups),          Matrix(devices, groups), std::vector<bool>(devices)};
+  Choices result = neighbours_on_devices(*this, group);
   const std::uint32_t current = loads_.device_of(group);
   const double most = std::max(loads_.max_load(), 1e-300);
   const double load_before = loads_.load(current);
   std::vector<std::uint32_t> members(devices);
-  for (std::size_t other = 0; other < groups; ++other) ++members[loads_.device_of(static_cast<std::uint32_t>(other))];
-  for (std::size_t other = 0; other < groups; ++other) {
-    const std::uint32_t device = loads_.device_of(static_cast<std::uint32_t>(other));
-    result.others.at(device, other) = 1 / static_cast<float>(members[device]);
-  }
-  for (const std::uint32_t parent : parents_of_[group]) result.parents.at(loads_.device_of(parent), parent) = parents_.at(group, parent);
-  for (const std::uint32_t child : children_of_[group]) result.children.at(loads_.device_of(child), child) = children_.at(group, child);
+  for (const std::uint32_t device : loads_.devices()) ++members[device];
   for (std::uint32_t device = 0; device < devices; ++device) {
-    result.own.at(device, group) = 1;
     const double load = loads_.load(device);
     Measure after{value_, potential_};
     const bool stays = device == current;
@@ -195,7 +186,7 @@ PlacementEnvironment::Choices PlacementEnvironment::choices(std::uint32_t group,
     row[9] = problem_.is_accelerator(device) && problem_.memory > 0 ? limited(loads_.bytes(device) / problem_.memory) : 0.0F;
     row[10] = problem_.is_accelerator(device) ? 0 : 1;
     row[11] = static_cast<float>(progress);
-    row[12] = static_cast<float>(members[device]) / static_cast<float>(groups);
+    row[12] = static_cast<float>(members[device]) / static_cast<float>(problem_.size());
     if (!stays && loads_.device_of(group) == device) loads_.move(group, current);
     result.possible[device] = possible;
   }

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/parallel/search_budget.h"
+#include "src/policy/policy_file.h"
 #include "src/policy/step_environment.h"
 
 namespace xflow::policy {
@@ -42,5 +43,10 @@ std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed);
 
 // A sequence policy that is trained on the costs of the placements that it draws (sequence_policy.h).
 std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed);
+
+// A trained policy for steps that visits one group after the other, from the best of the starts; a sample is
+// a device that it weighs for a group. `searches_after`: then the local policy searches in what is left of
+// the budget.
+std::unique_ptr<PlacementPolicy> placeto_policy(Policy policy, std::uint64_t seed, bool searches_after);
 
 }  // namespace xflow::policy

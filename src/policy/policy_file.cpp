@@ -43,9 +43,9 @@ class PolicyReader {
                   fmt::format("the policy has format {}, and this version of xflow reads {}", (*header)[0], kVersion), path_);
     if ((*header)[1] != static_cast<std::int64_t>(PolicyMethod::placeto))
       return fail(ErrorCode::unreadable, fmt::format("the policy is of an unknown method {}", (*header)[1]), path_);
-    if ((*header)[2] < 0 || (*header)[2] > static_cast<std::int64_t>(PlacementObjective::latency))
+    if ((*header)[2] < 0 || (*header)[2] > static_cast<std::int64_t>(PolicyObjective::step))
       return fail(ErrorCode::unreadable, fmt::format("the policy is for an unknown objective {}", (*header)[2]), path_);
-    policy.objective = static_cast<PlacementObjective>((*header)[2]);
+    policy.objective = static_cast<PolicyObjective>((*header)[2]);
     constexpr std::int64_t kGroup = PlacementEnvironment::kGroupFeatures;
     constexpr std::int64_t kDevice = PlacementEnvironment::kDeviceFeatures;
     if ((*header)[3] != kGroup || (*header)[4] != kDevice) {

@@ -24,7 +24,7 @@ struct TrainingState {
 
 struct Policy {
   PolicyMethod method = PolicyMethod::placeto;
-  PlacementObjective objective = PlacementObjective::max_load;
+  PolicyObjective objective = PolicyObjective::max_load;
   std::vector<Matrix> weights;  // as network_weights()
   TrainingState training;
 };

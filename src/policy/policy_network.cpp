@@ -42,16 +42,16 @@ Result<std::vector<float>> PolicyNetwork::run(Program& program, std::span<const 
   return std::get<std::vector<float>>(outputs[0].elements);
 }
 
-Result<void> PolicyNetwork::encode(const PlacementEnvironment& environment) {
+Result<void> PolicyNetwork::encode(const VisitEnvironment& environment) {
   const Matrix* const inputs[] = {&environment.group_features(), &environment.parents(), &environment.children()};
   XFLOW_TRY(std::vector<float> values, run(*encoder_, inputs));
-  embeddings_.rows = environment.problem().size();
+  embeddings_.rows = environment.groups();
   embeddings_.columns = values.size() / embeddings_.rows;
   embeddings_.values = std::move(values);
   return {};
 }
 
-Result<std::vector<float>> PolicyNetwork::scores(const PlacementEnvironment::Choices& choices) {
+Result<std::vector<float>> PolicyNetwork::scores(const VisitEnvironment::Choices& choices) {
   const Matrix* const inputs[] = {&embeddings_, &choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
   return run(*scorer_, inputs);
 }

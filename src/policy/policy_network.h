@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "src/policy/matrix.h"
-#include "src/policy/placement_environment.h"
+#include "src/policy/visit_environment.h"
 
 namespace xflow::policy {
 
@@ -21,9 +21,9 @@ class PolicyNetwork {
   PolicyNetwork& operator=(const PolicyNetwork&) = delete;
 
   // Computes the embeddings of the groups, which scores() uses.
-  Result<void> encode(const PlacementEnvironment& environment);
+  Result<void> encode(const VisitEnvironment& environment);
   // A score for each device.
-  Result<std::vector<float>> scores(const PlacementEnvironment::Choices& choices);
+  Result<std::vector<float>> scores(const VisitEnvironment::Choices& choices);
 
  private:
   struct Program;

@@ -22,7 +22,7 @@ constexpr double kCoarse = 0.8;  // of groups that clusters are at most, to be o
 Result<void> check(const Policy& policy, const PlaceOptions& options) {
   if (options.method != PlacementMethod::automatic)
     return fail(ErrorCode::invalid_argument, fmt::format("the method '{}' does not go with a policy", to_string(options.method)));
-  if (policy.objective == options.objective) return {};
+  if (policy.objective == policy_objective(options.objective)) return {};
   return fail(
       ErrorCode::invalid_argument,
       fmt::format("the policy was trained for the objective {}, not for {}", to_string(policy.objective), to_string(options.objective)),
@@ -55,7 +55,7 @@ std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::Placeme
   return coarse;
 }
 
-Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvironment& environment, std::uint64_t seed,
+Result<parallel::GroupDevices> placement_of(const Policy& policy, VisitEnvironment& environment, std::uint64_t seed,
                                             parallel::SearchBudget& budget) {
   parallel::RandomNumbers random(seed);
   PolicyNetwork network(policy.weights);
@@ -68,7 +68,7 @@ Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvir
     const parallel::GroupDevices before = best;
     double visited = 0;
     for (const std::uint32_t group : environment.order()) {
-      if (!budget.spend(environment.problem().devices())) return best;
+      if (!budget.spend(environment.device_count())) return best;
       const auto choices = environment.choices(group, visited++ / static_cast<double>(environment.order().size()));
       XFLOW_TRY(const std::vector<float> scores, network.scores(choices));
       const std::vector<double> probabilities = probabilities_of(scores, choices.possible);
@@ -85,9 +85,9 @@ Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvir
 namespace {
 
 // Lets the policy place clusters, and begins with their placement if it is better.
-Result<void> place_clusters(const Policy& policy, const parallel::PlacementInstance& instance, PlacementEnvironment& environment,
-                            std::uint64_t seed, parallel::SearchBudget& budget) {
-  const auto coarse = coarse_environment(instance, policy.objective, environment);
+Result<void> place_clusters(const Policy& policy, const parallel::PlacementInstance& instance, PlacementObjective objective,
+                            PlacementEnvironment& environment, std::uint64_t seed, parallel::SearchBudget& budget) {
+  const auto coarse = coarse_environment(instance, objective, environment);
   if (!coarse) return {};
   XFLOW_TRY(const parallel::GroupDevices of_clusters, placement_of(policy, *coarse, seed, budget));
   parallel::GroupDevices devices = environment.devices();
@@ -109,7 +109,7 @@ Result<PlacementResult> place(const parallel::PlacementInstance& instance, const
   XFLOW_CHECK(check(policy, options));
   XFLOW_TRY(const auto environment, open_environment(instance, options.objective, where));
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, kStepsPerLook);
-  XFLOW_CHECK(place_clusters(policy, instance, *environment, options.seed, budget));
+  XFLOW_CHECK(place_clusters(policy, instance, options.objective, *environment, options.seed, budget));
   parallel::PlacementStart start;
   XFLOW_TRY(start.devices, placement_of(policy, *environment, options.seed, budget));
   start.steps = budget.spent();

@@ -15,6 +15,10 @@ namespace xflow::policy {
 // The most groups of an instance for a policy: each pair of groups has memory.
 inline constexpr std::uint32_t kMostGroups = 4'000;
 
+constexpr PolicyObjective policy_objective(PlacementObjective objective) {
+  return objective == PlacementObjective::latency ? PolicyObjective::latency : PolicyObjective::max_load;
+}
+
 // The environment of an instance. Errors: unsupported for more than kMostGroups, for an instance without a
 // first placement within the memory, and for a latency of backward nodes.
 Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
@@ -28,7 +32,7 @@ std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::Placeme
 // The best placement that the policy passes from a first one. A pass visits all groups; the first ones take
 // the most probable device, until such a pass changes nothing, later ones draw it. Ends after kMostPasses
 // passes, or when the budget is spent; a step is a device of a visited group.
-Result<parallel::GroupDevices> placement_of(const Policy& policy, PlacementEnvironment& environment, std::uint64_t seed,
+Result<parallel::GroupDevices> placement_of(const Policy& policy, VisitEnvironment& environment, std::uint64_t seed,
                                             parallel::SearchBudget& budget);
 
 // xflow::place() by search, or by PlaceOptions::policy. Errors: those of xflow::place.

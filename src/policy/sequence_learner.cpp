@@ -66,8 +66,8 @@ Matrix SequenceLearner::seen_of(const StepEnvironment& environment, std::uint32_
     const std::span<float> own = seen.row(row);
     if (group > 0) own[drawn[row][group - 1]] = 1;
     double bytes = 0;
-    for (const StepEnvironment::Edge& edge : environment.sources(group)) bytes += edge.group < group ? edge.bytes : 0;
-    for (const StepEnvironment::Edge& edge : environment.sources(group)) {
+    for (const GroupEdge& edge : environment.sources(group)) bytes += edge.group < group ? edge.bytes : 0;
+    for (const GroupEdge& edge : environment.sources(group)) {
       if (edge.group < group && bytes > 0) own[sizes_.devices + drawn[row][edge.group]] += static_cast<float>(edge.bytes / bytes);
     }
     for (std::size_t device = 0; device < sizes_.devices; ++device)

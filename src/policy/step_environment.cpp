@@ -165,19 +165,19 @@ void StepEnvironment::set_features() {
   std::vector<double> out(groups(), 0);
   for (std::uint32_t group = 0; group < groups(); ++group) {
     work.push_back(*std::ranges::min_element(seconds_[group]));
-    for (const Edge& edge : sources_[group]) in[group] += edge.bytes;
-    for (const Edge& edge : readers_[group]) out[group] += edge.bytes;
+    for (const GroupEdge& edge : sources_[group]) in[group] += edge.bytes;
+    for (const GroupEdge& edge : readers_[group]) out[group] += edge.bytes;
   }
   // Groups may read each other; the longest path counts edges to later groups alone.
   std::vector<double> before(groups(), 0);
   std::vector<double> after(groups(), 0);
   double longest = 0;
   for (std::uint32_t group = 0; group < groups(); ++group) {
-    for (const Edge& edge : sources_[group])
+    for (const GroupEdge& edge : sources_[group])
       if (edge.group < group) before[group] = std::max(before[group], before[edge.group] + work[edge.group]);
   }
   for (std::uint32_t group = groups(); group-- > 0;) {
-    for (const Edge& edge : readers_[group])
+    for (const GroupEdge& edge : readers_[group])
       if (edge.group > group) after[group] = std::max(after[group], after[edge.group] + work[edge.group]);
     longest = std::max(longest, before[group] + work[group] + after[group]);
   }

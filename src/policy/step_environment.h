@@ -17,11 +17,9 @@
 #include "src/parallel/split_plan.h"
 #include "src/parallel/split_workload.h"
 #include "src/policy/matrix.h"
+#include "src/policy/placed_steps.h"
 
 namespace xflow::policy {
-
-// The device of each group.
-using GroupPlaces = std::vector<std::uint32_t>;
 
 // Runs a plan and returns the seconds of its step.
 using MeasureStep = std::function<Result<double>(const parallel::SplitPlan&)>;
@@ -33,7 +31,7 @@ using MeasureStep = std::function<Result<double>(const parallel::SplitPlan&)>;
 // eighth of a device's share of all work. Mirhoseini et al., Device Placement Optimization with
 // Reinforcement Learning, 2017, let all join that have a single reader, which puts branches on one device.
 // Where groups are then more than kMostGroups, those with little work join a neighbour.
-class StepEnvironment {
+class StepEnvironment final : public PlacedSteps {
  public:
   static constexpr std::uint32_t kMostGroups = 160;
   static constexpr std::size_t kMostTypes = 8;
@@ -42,26 +40,17 @@ class StepEnvironment {
   // All arguments must outlive the environment. With `measure`, costs within the memory are measured ones.
   StepEnvironment(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, parallel::StepKind kind, MeasureStep measure = {});
 
-  std::uint32_t groups() const { return static_cast<std::uint32_t>(members_.size()); }
-  std::uint32_t devices() const { return cluster_.size(); }
+  std::uint32_t groups() const override { return static_cast<std::uint32_t>(members_.size()); }
   const parallel::SplitModel& model() const { return model_; }
-  const parallel::DeviceCluster& cluster() const { return cluster_; }
+  const parallel::DeviceCluster& cluster() const override { return cluster_; }
   // Operators of each group; groups are in the order of their first ones.
   std::span<const std::vector<std::uint32_t>> members() const { return members_; }
   std::span<const std::uint32_t> group_of_operator() const { return group_of_; }
 
-  // The bytes that a group sends to another one.
-  struct Edge {
-    std::uint32_t group = 0;
-    double bytes = 0;
-  };
-  // Groups that a group reads, and groups that read it, by their numbers.
-  std::span<const Edge> sources(std::uint32_t group) const { return sources_[group]; }
-  std::span<const Edge> readers(std::uint32_t group) const { return readers_[group]; }
-  // Seconds of a group on a device, with gradients for a training step.
-  double seconds(std::uint32_t group, std::uint32_t device) const { return seconds_[group][device]; }
-  // Bytes of constants.
-  double bytes(std::uint32_t group) const { return bytes_[group]; }
+  std::span<const GroupEdge> sources(std::uint32_t group) const override { return sources_[group]; }
+  std::span<const GroupEdge> readers(std::uint32_t group) const override { return readers_[group]; }
+  double seconds(std::uint32_t group, std::uint32_t device) const override { return seconds_[group][device]; }
+  double bytes(std::uint32_t group) const override { return bytes_[group]; }  // of constants
 
   // A row for each group, free of names and scale: work, constants and tensors in and out beside the mean,
   // position, longest path before and after it, numbers of neighbours, and which of the kMostTypes types of
@@ -73,8 +62,8 @@ class StepEnvironment {
   GroupPlaces places(const parallel::SplitPlan& plan) const;
   // The simulated cost; nullopt as soon as it is known to be above the limit.
   std::optional<parallel::PlanCost> simulate(std::span<const std::uint32_t> places, const parallel::PlanCost& limit = parallel::kAnyCost);
-  // Placements that follow differ little from the last one that was simulated.
-  void keep() { clock_.keep(); }
+  parallel::PlanCost step(std::span<const std::uint32_t> places) override { return *simulate(places); }
+  void keep() override { clock_.keep(); }
   // The simulated or the measured cost. Placements are measured once. Errors: those of measuring.
   Result<parallel::PlanCost> cost(std::span<const std::uint32_t> places);
   bool is_measured() const { return static_cast<bool>(measure_); }
@@ -100,8 +89,8 @@ class StepEnvironment {
   std::vector<std::vector<std::uint32_t>> members_;
   std::vector<std::vector<double>> seconds_;
   std::vector<double> bytes_;
-  std::vector<std::vector<Edge>> sources_;
-  std::vector<std::vector<Edge>> readers_;
+  std::vector<std::vector<GroupEdge>> sources_;
+  std::vector<std::vector<GroupEdge>> readers_;
   Matrix features_;
   std::map<GroupPlaces, double> measured_;
 };

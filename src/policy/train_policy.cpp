@@ -8,8 +8,10 @@
 
 #include "src/policy/placement_network.h"
 #include "src/policy/policy_placement.h"
+#include "src/policy/step_visits.h"
 #include "src/policy/trainer.h"
 #include "src/policy/training_graphs.h"
+#include "src/policy/workload_steps.h"
 
 namespace xflow::policy {
 namespace {
@@ -48,9 +50,10 @@ class Training {
   Result<TrainPolicyResult> run() {
     XFLOW_TRY(const auto validated, graphs_.validation(state().seed));
     for (const parallel::PlacementInstance& instance : validated) {
-      XFLOW_TRY(auto environment, open(instance));
-      if (auto coarse = coarse_environment(instance, options_.objective, *environment)) environments_.push_back(std::move(coarse));
-      environments_.push_back(std::move(environment));
+      for (const bool has_clusters : {true, false}) {
+        XFLOW_TRY(auto environment, open(instance, has_clusters));
+        if (environment != nullptr) environments_.push_back(std::move(environment));
+      }
     }
     // A training that is resumed may have other graphs now.
     XFLOW_CHECK(report(trainer_.begin(environments_)));
@@ -62,10 +65,13 @@ class Training {
         break;
       }
       XFLOW_TRY(const parallel::PlacementInstance instance, graphs_.graph(state().steps, state().seed));
-      XFLOW_TRY(auto environment, open(instance));
       // Every second time clusters, if there are some.
+      std::unique_ptr<VisitEnvironment> environment;
       if (state().steps / kStepsPerLevel % 2 == 0) {
-        if (auto coarse = coarse_environment(instance, options_.objective, *environment)) environment = std::move(coarse);
+        XFLOW_TRY(environment, open(instance, true));
+      }
+      if (environment == nullptr) {
+        XFLOW_TRY(environment, open(instance, false));
       }
       if (!trainer_.step(*environment)) stop = TrainingStop::diverged;
       if (state().steps % kStepsPerValidation == 0) XFLOW_CHECK(validate());
@@ -77,8 +83,24 @@ class Training {
  private:
   const TrainingState& state() const { return trainer_.policy().training; }
 
-  Result<std::unique_ptr<PlacementEnvironment>> open(const parallel::PlacementInstance& instance) const {
-    return open_environment(instance, options_.objective, options_.graphs);
+  using Opened = std::unique_ptr<VisitEnvironment>;
+
+  // Groups of an instance, or clusters of them; null if it has none.
+  Result<Opened> open(const parallel::PlacementInstance& instance, bool has_clusters) const {
+    if (options_.objective == PolicyObjective::step) return open_steps(instance, has_clusters);
+    const auto objective = options_.objective == PolicyObjective::latency ? PlacementObjective::latency : PlacementObjective::max_load;
+    XFLOW_TRY(auto environment, open_environment(instance, objective, options_.graphs));
+    if (!has_clusters) return Opened(std::move(environment));
+    return Opened(coarse_environment(instance, objective, *environment));
+  }
+  Result<Opened> open_steps(const parallel::PlacementInstance& instance, bool has_clusters) const {
+    if (has_clusters) return Opened();
+    XFLOW_TRY(parallel::DeviceCluster cluster, parallel::open_cluster(options_.cluster));
+    XFLOW_TRY(auto steps, WorkloadSteps::of(instance, std::move(cluster), options_.graphs));
+    if (steps->groups() > kMostGroups)
+      return fail(ErrorCode::unsupported, fmt::format("a policy places at most {} groups, and there are {}", kMostGroups, steps->groups()),
+                  options_.graphs);
+    return Opened(std::make_unique<StepVisits>(std::move(steps)));
   }
   Result<void> validate() { return report(trainer_.validate(environments_)); }
   Result<void> report(double score) {
@@ -89,7 +111,7 @@ class Training {
   const TrainPolicyOptions& options_;
   TrainingGraphs graphs_;
   Trainer trainer_;
-  std::vector<std::unique_ptr<PlacementEnvironment>> environments_;
+  std::vector<std::unique_ptr<VisitEnvironment>> environments_;
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr std::size_t kVisitsPerBatch = 64;
 // Choices of several visits below each other.
 class ChoiceBatch {
  public:
-  void add(const PlacementEnvironment::Choices& choices) {
+  void add(const VisitEnvironment::Choices& choices) {
     const std::array<const Matrix*, 5> added = {&choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
     for (std::size_t k = 0; k < added.size(); ++k) {
       Matrix& to = matrices_[k];
@@ -47,7 +47,7 @@ class ChoiceBatch {
   std::vector<std::vector<bool>> possible_;
 };
 
-double progress_of(const PlacementEnvironment& environment, std::size_t visit) {
+double progress_of(const VisitEnvironment& environment, std::size_t visit) {
   const std::size_t groups = environment.order().size();
   return static_cast<double>(visit % groups) / static_cast<double>(groups);
 }
@@ -94,7 +94,7 @@ void Trainer::load(std::span<const Matrix> weights) {
   std::ranges::copy(weights, whole_.weights().begin());
 }
 
-Trainer::Episode Trainer::sample(PlacementEnvironment& environment, std::uint64_t seed) {
+Trainer::Episode Trainer::sample(VisitEnvironment& environment, std::uint64_t seed) {
   parallel::RandomNumbers random(seed);
   const Matrix* const described[] = {&environment.group_features(), &environment.parents(), &environment.children()};
   const Matrix embeddings = encoder_.compute(described)[0];
@@ -118,11 +118,11 @@ Trainer::Episode Trainer::sample(PlacementEnvironment& environment, std::uint64_
   return episode;
 }
 
-void Trainer::differentiate(PlacementEnvironment& environment, const Episode& episode, std::span<const double> advantages,
+void Trainer::differentiate(VisitEnvironment& environment, const Episode& episode, std::span<const double> advantages,
                             std::vector<Matrix>& sums) {
   const double entropy_weight = kEntropy * std::exp(-static_cast<double>(policy_.training.steps) / kEntropySteps);
   const double scale = 1.0 / static_cast<double>(kEpisodes * episode.choices.size());
-  const std::uint32_t devices = environment.problem().devices();
+  const std::uint32_t devices = environment.device_count();
   std::size_t first = 0;
   ChoiceBatch batch;
   for (std::size_t visit = 0; visit < episode.choices.size(); ++visit) {
@@ -145,7 +145,7 @@ void Trainer::differentiate(PlacementEnvironment& environment, const Episode& ep
   }
 }
 
-bool Trainer::step(PlacementEnvironment& environment) {
+bool Trainer::step(VisitEnvironment& environment) {
   load(policy_.training.weights);
   const parallel::GroupDevices start = environment.devices();
   std::vector<Episode> episodes;

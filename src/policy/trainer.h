@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "src/policy/graph_gradient.h"
-#include "src/policy/placement_environment.h"
 #include "src/policy/policy_file.h"
+#include "src/policy/visit_environment.h"
 
 namespace xflow::policy {
 
@@ -28,8 +28,8 @@ class Trainer {
 
   // A step on one graph. The environment's placement changes. False if weights are no longer finite; then
   // nothing else has changed.
-  bool step(PlacementEnvironment& environment);
-  using Environments = std::vector<std::unique_ptr<PlacementEnvironment>>;
+  bool step(VisitEnvironment& environment);
+  using Environments = std::vector<std::unique_ptr<VisitEnvironment>>;
   // The mean of log(value / first value) of the policy over environments, where it takes the most probable
   // devices. Comes before validate() on the same environments.
   double begin(const Environments& environments);
@@ -45,9 +45,8 @@ class Trainer {
   Trainer(Policy policy, GraphGradient encoder, GraphGradient scorer, GraphGradient whole);
   void load(std::span<const Matrix> weights);
   double score_of(std::span<const Matrix> weights, const Environments& environments);
-  Episode sample(PlacementEnvironment& environment, std::uint64_t seed);
-  void differentiate(PlacementEnvironment& environment, const Episode& episode, std::span<const double> advantages,
-                     std::vector<Matrix>& sums);
+  Episode sample(VisitEnvironment& environment, std::uint64_t seed);
+  void differentiate(VisitEnvironment& environment, const Episode& episode, std::span<const double> advantages, std::vector<Matrix>& sums);
   bool move_weights(const std::vector<Matrix>& derivatives);
 
   Policy policy_;

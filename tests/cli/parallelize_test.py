@@ -333,11 +333,25 @@ class ParallelizeTest(ProgramTest):
         _, plan = self.parallelize("--objective", "throughput", "--policy", policy, "--then", "local-search")
         self.assertAlmostEqual(8 * 2 * 100 * 200 / 1e9, plan["pipeline"]["load_seconds"], delta=1e-9)
         run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--policy", policy)
-        self.assertEqual((64, "xflow: policies place nodes for the objective throughput (see 'xflow parallelize --help')\n"),
+        self.assertEqual((64, f"xflow: {policy}: the policy was trained for the objective max-load, not for step (see 'xflow parallelize --help')\n"),
                          (run.returncode, run.stderr))
         run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--objective", "throughput", "--policy", "four.json")
         self.assertEqual(2, run.returncode)
         self.assertIn("four.json: the file is no policy: ", run.stderr)
+
+    def test_a_policy_shortens_a_step(self):
+        policy = pathlib.Path(__file__).resolve().parents[2] / "policies/step.npz"
+        for more in [[], ["--then", "local-search"], ["--method", "placeto"]]:
+            text, plan = self.parallelize("--policy", policy, *more)
+            self.assertEqual("placeto", plan["method"])
+            self.assertLessEqual(plan["step_seconds"], min(start["step_seconds"] for start in plan["starts"]) * (1 + 1e-9))
+            self.assertIn(" proposals for ", text)
+        for arguments, message in [(["--method", "placeto"], "the method 'placeto' needs a policy"),
+                                   (["--method", "local", "--policy", policy], "the method 'local' does not go with a policy"),
+                                   (["--policy", policy, "--rewrite"], "the method 'placeto' does not go with rewrites"),
+                                   (["--policy", policy, "--reward", "measured"], "measured steps are for the methods local and colocrl")]:
+            run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", *arguments)
+            self.assertEqual((64, f"xflow: {message} (see 'xflow parallelize --help')\n"), (run.returncode, run.stderr))
 
     def test_whole_nodes_are_placed(self):
         """Two chains of two products that a sum joins: a device each."""

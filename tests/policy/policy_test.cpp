@@ -34,7 +34,7 @@ const parallel::DeviceCluster& cluster() {
 
 PlacementInstance instance_of(const char* family, std::uint64_t seed = 1) { return *family_graph(family, seed, cluster()); }
 
-Policy untrained(PlacementObjective objective = PlacementObjective::max_load) {
+Policy untrained(PolicyObjective objective = PolicyObjective::max_load) {
   Policy policy;
   policy.objective = objective;
   policy.weights = first_weights(1);
@@ -256,7 +256,7 @@ TEST(Policy, NeverMakesItsFirstPlacementWorse) {
     PlacementEnvironment environment(instance, objective);
     const double first = environment.value();
     parallel::SearchBudget unlimited;
-    const auto devices = placement_of(untrained(objective), environment, 1, unlimited);
+    const auto devices = placement_of(untrained(policy_objective(objective)), environment, 1, unlimited);
     ASSERT_TRUE(devices);
     environment.reset(*devices);
     EXPECT_LE(environment.value(), first);
@@ -265,7 +265,7 @@ TEST(Policy, NeverMakesItsFirstPlacementWorse) {
 
 TEST(Trainer, LowersTheValueOfAFamilyThatItTrainsOn) {
   Trainer trainer = *Trainer::of(untrained());
-  std::vector<std::unique_ptr<PlacementEnvironment>> validated;
+  Trainer::Environments validated;
   for (const std::uint64_t seed : {101U, 102U, 103U})
     validated.push_back(std::make_unique<PlacementEnvironment>(instance_of("cells", seed), PlacementObjective::max_load));
   const double before = trainer.begin(validated);
@@ -290,14 +290,14 @@ TEST(Trainer, StopsWhereWeightsAreNotFinite) {
 }
 
 TEST_F(PolicyFiles, KeepAPolicy) {
-  Policy policy = untrained(PlacementObjective::latency);
+  Policy policy = untrained(PolicyObjective::latency);
   policy.training.steps = 12;
   policy.training.best_score = -0.25;
   policy.training.variances[3].values[1] = 0.5F;
   ASSERT_TRUE(write_policy(path("a.npz"), policy));
   const auto read = read_policy(path("a.npz"));
   ASSERT_TRUE(read) << read.error().message;
-  EXPECT_EQ(PlacementObjective::latency, read->objective);
+  EXPECT_EQ(PolicyObjective::latency, read->objective);
   EXPECT_EQ(policy.weights, read->weights);
   EXPECT_EQ(policy.training.variances, read->training.variances);
   EXPECT_EQ(12U, read->training.steps);
