@@ -110,8 +110,8 @@ struct ParallelizeOptions {
   // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the
   // rewritten model; `steps` counts proposals of each of the two plans. Not for the throughput.
   bool rewrite = false;
-  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places whole nodes, and whether a
-  // local search improves what it finds: one for the max load for the throughput, and one for the step for
+  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places whole nodes, and whether
+  // a local search improves what it finds: one for the max load for the throughput, and one for the step for
   // other objectives, whose method must be automatic or placeto. Empty: methods search.
   std::string policy;
   bool search_after = false;  // see policy

@@ -77,8 +77,8 @@ struct TrainPolicyOptions {
   // folder whose .json files are instances, or one instance (docs/parallel.md).
   std::string graphs;
   // For generated graphs: a cluster that is built in, or a file (docs/cluster.schema.json). The first device
-  // and the links of a host give times of nodes and transfers. Steps, also of instances, are simulated on all
-  // of its devices.
+  // and the links of a host give times of nodes and transfers. Steps, also of instances, are simulated on
+  // all of its devices.
   std::string cluster = "dgx-h100";
   std::string out;            // file of the policy (.npz); it is also written during the training
   std::uint64_t steps = 200;  // in all, with those of a training that is resumed; each is eight episodes on one graph
