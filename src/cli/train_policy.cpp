@@ -46,10 +46,10 @@ void add_train_policy(CLI::App& sub, Command& command) {
   sub.add_option("--graphs", a->options.graphs, "generator:NAME,..., a folder of instances, or an instance")->required();
   sub.add_option("--out", a->options.out, "file of the policy to write (.npz)")->required();
   sub.add_option("--method", a->method, "placeto")->capture_default_str()->check(CLI::IsMember({"placeto"}));
-  sub.add_option("--objective", a->objective, "what placements make small: max-load, latency, or the step on the cluster")
+  sub.add_option("--objective", a->objective, "what placements make small: max-load, latency or step")
       ->capture_default_str()
       ->check(CLI::IsMember({"max-load", "latency", "step"}));
-  sub.add_option("--cluster", a->options.cluster, "of generated graphs and of steps: name of a cluster, or its file")
+  sub.add_option("--cluster", a->options.cluster, "of generated graphs and steps: a cluster, or its file")
       ->capture_default_str();
   sub.add_option("--steps", a->options.steps, "steps in all; each is eight episodes on one graph")
       ->capture_default_str()
