@@ -104,7 +104,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
-  sub.add_option("--method", a->method, "auto; for whole nodes local, colocrl (trains a policy) or placeto (--policy)")
+  sub.add_option("--method", a->method, "auto, or for whole nodes local, colocrl or placeto")
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "local", "colocrl", "placeto"}));
   sub.add_option("--reward", a->reward, "steps of local and colocrl: simulated, or measured on this machine")
