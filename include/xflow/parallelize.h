@@ -218,10 +218,12 @@ struct ParallelizeResult {
 };
 
 // Searches how to split the operators of the model in the file `model` over the devices of a cluster. Every
-// split that a plan has is proved. The plan is at least as good as each start plan, by the simulated step.
-// Runs in one thread.
+// split that a plan has is proved. The plan is at least as good as each start plan, by the simulated or the
+// measured step. Runs in one thread; plans whose step is measured run in a thread for each device.
 //
-// Errors: as simulate(); limit, "cancelled"; invalid_argument for rewrites with the throughput; those of
+// Errors: as simulate(); limit, "cancelled"; invalid_argument for options that do not go together, for a
+// policy of another objective, and for measured steps on other devices than CPUs of this machine; those of
+// run_parts() for measured steps; unreadable for a file that is no policy; those of
 // write_plan_model for the model that is written; unsupported for a tensor between parts whose type is
 // unknown, with its name.
 XFLOW_API Result<ParallelizeResult> parallelize(const std::string& model, const ParallelizeOptions& options);
