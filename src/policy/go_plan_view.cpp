@@ -167,7 +167,7 @@ void GoPlanView::describe_device(std::uint32_t node, std::uint32_t device, std::
   double operands = 0;
   double readers = 0;
   for (std::uint32_t other = 0; other < graph_.devices(); ++other) {
-    mean_seconds += seconds_[pair(node, other)] / graph_.devices();
+    mean_seconds += seconds_[pair(node, other)] / static_cast<double>(graph_.devices());
     operands += operand_bytes_[pair(node, other)];
     readers += reader_bytes_[pair(node, other)];
   }

@@ -1,8 +1,8 @@
 // GO: its network, the plans that are drawn from it, its training and its files.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
-#include <numeric>
 
 #include "src/eval/evaluate.h"
 #include "src/optimizer/built_graph.h"
@@ -39,8 +39,8 @@ TEST(Go, TheInterpreterComputesTheNetworkThatIsTrained) {
   const std::vector<Matrix> inputs = {random_matrix(kNodes, GoPlanView::kNodeFeatures, random),
                                       random_matrix(1, GoPlanView::kNodeFeatures, random), random_matrix(2, kGoWidth, random),
                                       random_matrix(kNodes * kDevices, GoPlanView::kDeviceFeatures, random), expand};
-  std::vector<const Matrix*> pointers;
-  for (const Matrix& input : inputs) pointers.push_back(&input);
+  std::vector<const Matrix*> pointers(inputs.size());
+  std::ranges::transform(inputs, pointers.begin(), [](const Matrix& input) { return &input; });
   auto gradient = GraphGradient::of(graph);
   ASSERT_TRUE(gradient) << gradient.error().text();
   const std::vector<Matrix> expected = gradient->compute(pointers);
