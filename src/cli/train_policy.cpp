@@ -49,8 +49,7 @@ void add_train_policy(CLI::App& sub, Command& command) {
   sub.add_option("--objective", a->objective, "what placements make small: max-load, latency or step")
       ->capture_default_str()
       ->check(CLI::IsMember({"max-load", "latency", "step"}));
-  sub.add_option("--cluster", a->options.cluster, "of generated graphs and steps: a cluster, or its file")
-      ->capture_default_str();
+  sub.add_option("--cluster", a->options.cluster, "of generated graphs and steps: a cluster, or its file")->capture_default_str();
   sub.add_option("--steps", a->options.steps, "steps in all; each is eight episodes on one graph")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e15));

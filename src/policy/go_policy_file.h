@@ -1,0 +1,20 @@
+// Files of policies of GO.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <string>
+
+#include "src/policy/go_trainer.h"
+
+namespace xflow::policy {
+
+// An .npz file like that of write_policy() (policy_file.h), with the method 1. "policy" holds the version of
+// the format, the method, and the numbers of features of nodes and of devices. Equal policies give equal
+// bytes. Errors: io.
+Result<void> write_go_policy(const std::string& path, const GoPolicy& policy);
+
+// Errors: io; unreadable for a file that is not one, of another version, or with other features or sizes.
+Result<GoPolicy> read_go_policy(const std::string& path);
+
+}  // namespace xflow::policy

@@ -1,0 +1,166 @@
+// GO: its network, the plans that are drawn from it, its training and its files.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "src/eval/evaluate.h"
+#include "src/optimizer/built_graph.h"
+#include "src/parallel/large_graphs.h"
+#include "src/parallel/ordered_search.h"
+#include "src/policy/go_plan.h"
+#include "src/policy/go_policy_file.h"
+#include "src/policy/go_train.h"
+#include "tests/parallel/ordered_graphs.h"
+#include "tests/policy/random_matrix.h"
+
+namespace xflow::policy {
+namespace {
+
+struct SmallLargeGraph {
+  parallel::DeviceCluster cluster = *parallel::preset_cluster("dgx-h100");
+  parallel::LargeGraph graph;
+  parallel::OrderedPlan start;
+
+  explicit SmallLargeGraph(std::uint32_t nodes, std::uint64_t seed = 3) : graph(*parallel::large_graph(nodes, seed, cluster)) {
+    parallel::SearchBudget budget;
+    start = parallel::search_ordered(problem(), {parallel::OrderedMethod::heft, true, 1}, budget).plan;
+  }
+  parallel::OrderedProblem problem() const { return {graph.workload, cluster, graph.fusions}; }
+};
+
+TEST(Go, TheInterpreterComputesTheNetworkThatIsTrained) {
+  const Graph graph = *go_graph(first_go_weights(7));
+  parallel::RandomNumbers random(1);
+  constexpr std::size_t kNodes = 3;
+  constexpr std::size_t kDevices = 2;
+  Matrix expand(kNodes * kDevices, kNodes);
+  for (std::size_t row = 0; row < expand.rows; ++row) expand.at(row, row / kDevices) = 1;
+  const std::vector<Matrix> inputs = {random_matrix(kNodes, GoPlanView::kNodeFeatures, random),
+                                      random_matrix(1, GoPlanView::kNodeFeatures, random), random_matrix(2, kGoWidth, random),
+                                      random_matrix(kNodes * kDevices, GoPlanView::kDeviceFeatures, random), expand};
+  std::vector<const Matrix*> pointers(inputs.size());
+  std::ranges::transform(inputs, pointers.begin(), [](const Matrix& input) { return &input; });
+  auto gradient = GraphGradient::of(graph);
+  ASSERT_TRUE(gradient) << gradient.error().text();
+  const std::vector<Matrix> expected = gradient->compute(pointers);
+  ir::Arena arena;
+  const auto built = api::to_ir(graph, arena);
+  ASSERT_TRUE(built) << built.error().text();
+  eval::Bindings bindings;
+  for (std::size_t k = 0; k < inputs.size(); ++k) {
+    eval::Tensor tensor;
+    tensor.data_type = ir::DataType::float32;
+    tensor.dims = {static_cast<std::int64_t>(inputs[k].rows), static_cast<std::int64_t>(inputs[k].columns)};
+    tensor.elements = inputs[k].values;
+    bindings.emplace(built->inputs[k], std::move(tensor));
+  }
+  eval::Options options;
+  options.number = eval::Number::float32;
+  const auto outputs = eval::evaluate(arena, built->graph, bindings, options);
+  ASSERT_TRUE(outputs) << outputs.error().text();
+  ASSERT_EQ(expected.size(), outputs->size());
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    const auto& values = std::get<std::vector<float>>((*outputs)[k].elements);
+    ASSERT_EQ(expected[k].values.size(), values.size());
+    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(expected[k].values[i], values[i], 1e-5);
+  }
+}
+
+TEST(Go, FirstWeightsKeepMostOfThePlan) {
+  const SmallLargeGraph own(400);
+  GoEpisode episode(own.problem(), own.start);
+  auto network = *GoNetwork::of(first_go_weights(1));
+  const GoProbabilities probabilities = go_probabilities(episode.view(), network, {}, 1);
+  double moves = 0;
+  for (std::uint32_t node = 0; node < 400; ++node) moves += 1 - probabilities.places.at(node, own.start.devices[node]);
+  EXPECT_LT(moves, 40);
+  EXPECT_GT(moves, 0);
+}
+
+TEST(Go, SetsTheMeanNumberOfChanges) {
+  const SmallLargeGraph own(400);
+  GoEpisode episode(own.problem(), own.start);
+  auto network = *GoNetwork::of(first_go_weights(1));
+  GoProbabilities probabilities = go_probabilities(episode.view(), network, {}, 1);
+  set_change_count(episode.view(), 5, probabilities);
+  double changes = 0;
+  for (std::uint32_t node = 0; node < 400; ++node)
+    changes += 3 - probabilities.places.at(node, own.start.devices[node]) - probabilities.orders.at(node, kGoKeepOrder) -
+               probabilities.fusions.at(node, episode.view().is_fused(node) ? 1 : 0);
+  EXPECT_NEAR(5, changes, 0.01);
+}
+
+TEST(Go, DrawsPlansOfTheProblem) {
+  parallel::RandomNumbers random(9);
+  for (int round = 0; round < 50; ++round) {
+    const parallel::OrderedCase made = parallel::random_ordered_case(random, 40);
+    GoEpisode episode(made.problem(), parallel::random_ordered_plan(made, random));
+    auto network = *GoNetwork::of(first_go_weights(1));
+    GoProbabilities probabilities = go_probabilities(episode.view(), network, {}, 1);
+    set_change_count(episode.view(), 10, probabilities);
+    const std::vector<std::uint32_t> segments = {0};
+    parallel::OrderedPlan plan = episode.view().plan();
+    apply_choices(episode.view(), draw_choices(episode.view(), probabilities, segments, random), plan);
+    EXPECT_TRUE(parallel::check_ordered_plan(made.problem(), plan));
+  }
+}
+
+TEST(Go, PlansAreNeverWorseThanTheirStartAndDependOnTheSeedAlone) {
+  const SmallLargeGraph own(500);
+  const GoPolicy policy = first_go_policy(1);
+  parallel::OrderedSimulator simulator(own.problem());
+  const double start = simulator.simulate(own.start)->seconds;
+  std::vector<parallel::OrderedResult> found;
+  for (int run = 0; run < 2; ++run) {
+    parallel::SearchBudget budget(Seconds(1e10), 600, {});
+    const auto result = plan_by_go(own.problem(), policy, own.start, {5, {}, 0}, budget);
+    ASSERT_TRUE(result) << result.error().text();
+    ASSERT_TRUE(parallel::check_ordered_plan(own.problem(), result->plan));
+    EXPECT_EQ(simulator.simulate(result->plan)->seconds, result->step);
+    EXPECT_LE(result->step, start);
+    EXPECT_LE(result->proposals, 600U);
+    found.push_back(*result);
+  }
+  EXPECT_EQ(found[0].plan, found[1].plan);
+}
+
+TEST(Go, PlansOnlyWhatItsHeadsAllow) {
+  const SmallLargeGraph own(300);
+  parallel::SearchBudget budget(Seconds(1e10), 300, {});
+  const auto found = plan_by_go(own.problem(), first_go_policy(1), own.start, {2, {true, false, false}, 0}, budget);
+  ASSERT_TRUE(found) << found.error().text();
+  EXPECT_EQ(own.start.fused, found->plan.fused);
+}
+
+GoPolicy shortly_trained(std::uint64_t updates) {
+  GoTrainOptions options;
+  options.cluster = *parallel::preset_cluster("dgx-h100");
+  options.sizes = {200};
+  options.updates = updates;
+  return *go_train(options);
+}
+
+TEST(Go, TrainsTheSameWeightsEachTime) {
+  const GoPolicy first = shortly_trained(3);
+  EXPECT_EQ(3U, first.training.steps);
+  EXPECT_NE(first_go_weights(1), first.training.weights);
+  EXPECT_EQ(first.training.weights, shortly_trained(3).training.weights);
+}
+
+TEST(Go, FilesKeepPolicies) {
+  const std::string path = (std::filesystem::temp_directory_path() / "xflow-go-test.npz").string();
+  const GoPolicy policy = shortly_trained(1);
+  ASSERT_TRUE(write_go_policy(path, policy));
+  const auto read = read_go_policy(path);
+  ASSERT_TRUE(read) << read.error().text();
+  EXPECT_EQ(policy.weights, read->weights);
+  EXPECT_EQ(policy.training.weights, read->training.weights);
+  EXPECT_EQ(policy.training.variances, read->training.variances);
+  EXPECT_EQ(1U, read->training.steps);
+  EXPECT_EQ(ErrorCode::unreadable, read_policy(path).error().code);
+  std::filesystem::remove(path);
+}
+
+}  // namespace
+}  // namespace xflow::policy
