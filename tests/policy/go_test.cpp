@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "src/eval/evaluate.h"
-#include "src/optimizer/built_graph.h"
 #include "src/parallel/large_graphs.h"
 #include "src/parallel/ordered_search.h"
 #include "src/policy/go_plan.h"
 #include "src/policy/go_policy_file.h"
 #include "src/policy/go_train.h"
 #include "tests/parallel/ordered_graphs.h"
+#include "tests/policy/interpreted_network.h"
 #include "tests/policy/random_matrix.h"
 
 namespace xflow::policy {
@@ -39,32 +38,7 @@ TEST(Go, TheInterpreterComputesTheNetworkThatIsTrained) {
   const std::vector<Matrix> inputs = {random_matrix(kNodes, GoPlanView::kNodeFeatures, random),
                                       random_matrix(1, GoPlanView::kNodeFeatures, random), random_matrix(2, kGoWidth, random),
                                       random_matrix(kNodes * kDevices, GoPlanView::kDeviceFeatures, random), expand};
-  std::vector<const Matrix*> pointers(inputs.size());
-  std::ranges::transform(inputs, pointers.begin(), [](const Matrix& input) { return &input; });
-  auto gradient = GraphGradient::of(graph);
-  ASSERT_TRUE(gradient) << gradient.error().text();
-  const std::vector<Matrix> expected = gradient->compute(pointers);
-  ir::Arena arena;
-  const auto built = api::to_ir(graph, arena);
-  ASSERT_TRUE(built) << built.error().text();
-  eval::Bindings bindings;
-  for (std::size_t k = 0; k < inputs.size(); ++k) {
-    eval::Tensor tensor;
-    tensor.data_type = ir::DataType::float32;
-    tensor.dims = {static_cast<std::int64_t>(inputs[k].rows), static_cast<std::int64_t>(inputs[k].columns)};
-    tensor.elements = inputs[k].values;
-    bindings.emplace(built->inputs[k], std::move(tensor));
-  }
-  eval::Options options;
-  options.number = eval::Number::float32;
-  const auto outputs = eval::evaluate(arena, built->graph, bindings, options);
-  ASSERT_TRUE(outputs) << outputs.error().text();
-  ASSERT_EQ(expected.size(), outputs->size());
-  for (std::size_t k = 0; k < expected.size(); ++k) {
-    const auto& values = std::get<std::vector<float>>((*outputs)[k].elements);
-    ASSERT_EQ(expected[k].values.size(), values.size());
-    for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(expected[k].values[i], values[i], 1e-5);
-  }
+  expect_interpreted(graph, inputs);
 }
 
 TEST(Go, FirstWeightsKeepMostOfThePlan) {

@@ -1,0 +1,44 @@
+// Files of the weights of a network and of the state of their training.
+#pragma once
+
+#include <xflow/error.h>
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/eval/tensor.h"
+#include "src/policy/matrix.h"
+#include "src/policy/placement_network.h"
+#include "src/policy/policy_file.h"
+
+namespace xflow::policy {
+
+// An .npz file: "policy" has the header, "training" the steps and the seed, "score" the best score. Each
+// weight has an array of its name, and three more with the prefixes "last/", "moment/" and "variance/".
+// Equal weights give equal bytes. Errors: io.
+Result<void> write_weight_lists(const std::string& path, std::span<const std::int64_t> header, std::span<const WeightSize> sizes,
+                                const std::vector<Matrix>& weights, const TrainingState& training);
+
+class WeightListReader {
+ public:
+  // Errors: io; unreadable for a file that is no .npz file.
+  static Result<WeightListReader> open(const std::string& path);
+
+  bool has(const std::string& name) const { return arrays_.contains(name); }
+  // Errors: unreadable for an array that is not there, of another size, or of other numbers.
+  Result<std::vector<std::int64_t>> integers(const std::string& name, std::size_t count) const;
+  // All but the header. Errors: likewise.
+  Result<void> read(std::span<const WeightSize> sizes, std::vector<Matrix>& weights, TrainingState& training) const;
+
+ private:
+  WeightListReader(std::string path, std::map<std::string, eval::Tensor> arrays) : path_(std::move(path)), arrays_(std::move(arrays)) {}
+  Result<std::vector<double>> numbers(const std::string& name, std::size_t count) const;
+
+  std::string path_;
+  std::map<std::string, eval::Tensor> arrays_;
+};
+
+}  // namespace xflow::policy
