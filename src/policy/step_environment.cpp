@@ -28,7 +28,7 @@ void join(std::vector<std::uint32_t>& root, std::vector<double>& work, std::uint
 // log(1 + value / mean): about the same for models of any size.
 float beside_mean(double value, double mean) { return mean > 0 ? static_cast<float>(std::log1p(value / mean)) : 0; }
 
-double mean_of(std::span<const double> values) {
+double mean_over(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
@@ -198,10 +198,10 @@ void StepEnvironment::set_features() {
   for (std::uint32_t group = 0; group < groups(); ++group) {
     const std::span<float> row = features_.row(group);
     std::size_t column = 0;
-    row[column++] = beside_mean(work[group], mean_of(work));
-    row[column++] = beside_mean(bytes_[group], mean_of(bytes_));
-    row[column++] = beside_mean(in[group], mean_of(in));
-    row[column++] = beside_mean(out[group], mean_of(out));
+    row[column++] = beside_mean(work[group], mean_over(work));
+    row[column++] = beside_mean(bytes_[group], mean_over(bytes_));
+    row[column++] = beside_mean(in[group], mean_over(in));
+    row[column++] = beside_mean(out[group], mean_over(out));
     row[column++] = static_cast<float>(group) / static_cast<float>(groups());
     row[column++] = longest > 0 ? static_cast<float>(before[group] / longest) : 0;
     row[column++] = longest > 0 ? static_cast<float>(after[group] / longest) : 0;
