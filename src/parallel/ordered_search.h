@@ -21,7 +21,7 @@ struct OrderedResult {
 enum class OrderedMethod : std::uint8_t {
   heft,       // heft_plan alone
   local,      // the local search, from the better of heft_plan and the best single device
-  intervals,  // the local search, from the best of interval_plan with orders of both kinds
+  intervals,  // the local search, from the best interval_plan over all kinds of orders
 };
 // "heft", "local", "intervals".
 const char* name(OrderedMethod method);

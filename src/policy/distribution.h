@@ -26,7 +26,7 @@ inline std::vector<double> probabilities_of(std::span<const float> scores, const
 }
 
 // The choice in whose share `at`, from 0 to 1, lies.
-inline std::uint32_t choice_at(std::span<const double> probabilities, double at) {
+std::uint32_t choice_at(const auto& probabilities, double at) {
   std::uint32_t last = 0;
   for (std::uint32_t k = 0; k < probabilities.size(); ++k) {
     if (!(probabilities[k] > 0)) continue;
@@ -38,7 +38,7 @@ inline std::uint32_t choice_at(std::span<const double> probabilities, double at)
 }
 
 // The most probable choice, the first one of several.
-inline std::uint32_t likeliest(std::span<const double> probabilities) {
+std::uint32_t likeliest(const auto& probabilities) {
   return static_cast<std::uint32_t>(std::max_element(probabilities.begin(), probabilities.end()) - probabilities.begin());
 }
 

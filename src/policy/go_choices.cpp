@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "src/policy/distribution.h"
+
 namespace xflow::policy {
 namespace {
 
@@ -28,22 +30,6 @@ void set_softmax(std::span<const float> scores, double temperature, const auto& 
 void set_certain(std::size_t choice, std::span<float> result) {
   std::ranges::fill(result, 0.0F);
   result[choice] = 1;
-}
-
-std::uint32_t drawn_choice(std::span<const float> probabilities, parallel::RandomNumbers& random) {
-  double at = random.unit();
-  std::uint32_t last = 0;
-  for (std::uint32_t k = 0; k < probabilities.size(); ++k) {
-    if (!(probabilities[k] > 0)) continue;
-    last = k;
-    at -= probabilities[k];
-    if (at <= 0) break;
-  }
-  return last;
-}
-
-std::uint32_t likeliest_choice(std::span<const float> probabilities) {
-  return static_cast<std::uint32_t>(std::ranges::max_element(probabilities) - probabilities.begin());
 }
 
 // Choices that keep the plan of the view.
@@ -171,7 +157,7 @@ GoProbabilities go_probabilities(const GoPlanView& view, GoNetwork& network, con
 GoChoices draw_choices(const GoPlanView& view, const GoProbabilities& probabilities, std::span<const std::uint32_t> segments,
                        parallel::RandomNumbers& random) {
   GoChoices result = kept_choices(view);
-  const auto draw = [&](std::span<const float> row) { return drawn_choice(row, random); };
+  const auto draw = [&](std::span<const float> row) { return choice_at(row, random.unit()); };
   for (const std::uint32_t segment : segments) choose_of_segment(view, probabilities, segment, draw, result);
   return result;
 }
@@ -179,7 +165,8 @@ GoChoices draw_choices(const GoPlanView& view, const GoProbabilities& probabilit
 GoChoices likeliest_choices(const GoPlanView& view, const GoProbabilities& probabilities) {
   GoChoices result = kept_choices(view);
   for (std::uint32_t segment = 0; segment < view.segments(); ++segment)
-    choose_of_segment(view, probabilities, segment, likeliest_choice, result);
+    choose_of_segment(
+        view, probabilities, segment, [](std::span<const float> row) { return likeliest(row); }, result);
   return result;
 }
 

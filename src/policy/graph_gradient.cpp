@@ -70,7 +70,7 @@ void add_rows(const Matrix& matrix, Matrix& to) {
   }
 }
 
-// Of each element with that of the same place; one of both may have a single row.
+// Of each element with that of the same place; one matrix may have a single row.
 template <typename Function>
 Matrix for_each(const Matrix& left, const Matrix& right, const Function& function) {
   Matrix result(std::max(left.rows, right.rows), left.columns);

@@ -102,16 +102,14 @@ std::vector<GroupPlaces> SequenceLearner::draw(const StepEnvironment& environmen
   drawn_.assign(count + 1, {});
   seen_.clear();
   std::vector<std::vector<double>> loads(count + 1, std::vector<double>(sizes_.devices, 0));
-  double entropy = 0;
   for (std::uint32_t group = 0; group < groups; ++group) {
     seen_.push_back(seen_of(environment, group, drawn_, loads));
     const Matrix* const own[] = {&groups_[group], &encoded[0], &seen_.back(), &state, &cell};
     std::vector<Matrix> outputs = graphs_[decision].compute(own);
     for (std::size_t row = 0; row <= count; ++row) {
-      const auto probabilities = probabilities_of(outputs[0].row(row), std::vector<bool>(sizes_.devices, true));
-      for (const double p : probabilities) entropy -= p > 0 ? p * std::log(p) : 0;
       std::uint32_t device = best[group];
       if (windows_[row].contains(group)) {
+        const auto probabilities = probabilities_of(outputs[0].row(row), std::vector<bool>(sizes_.devices, true));
         const bool is_random = !windows_[row].is_whole && windows_[row].begin == group;
         device = is_random ? random[row].below(static_cast<std::uint32_t>(sizes_.devices)) : choice_at(probabilities, random[row].unit());
       }
@@ -121,7 +119,6 @@ std::vector<GroupPlaces> SequenceLearner::draw(const StepEnvironment& environmen
     state = std::move(outputs[1]);
     cell = std::move(outputs[2]);
   }
-  openness_ = std::exp(entropy / static_cast<double>((count + 1) * groups));
   return {drawn_.begin(), drawn_.end() - 1};
 }
 

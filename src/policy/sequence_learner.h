@@ -37,9 +37,6 @@ class SequenceLearner {
   // they were drawn from. False if a weight is no longer finite; then the learner is of no use.
   bool learn(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best);
 
-  // The mean number of devices among which a decision was open: exp(entropy) of the last draw.
-  double openness() const { return openness_; }
-
  private:
   SequenceLearner(SequenceSizes sizes, std::vector<Matrix> weights, std::uint64_t seed, double reference);
   void load();
@@ -58,7 +55,6 @@ class SequenceLearner {
   std::uint64_t steps_ = 0;
   double baseline_ = 0;
   double deviation_ = 0;
-  double openness_ = 0;
 
   // Of the last draw.
   std::vector<Matrix> groups_;  // features, by group

@@ -41,7 +41,6 @@ class StepEnvironment final : public PlacedSteps {
   StepEnvironment(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, parallel::StepKind kind, MeasureStep measure = {});
 
   std::uint32_t groups() const override { return static_cast<std::uint32_t>(members_.size()); }
-  const parallel::SplitModel& model() const { return model_; }
   const parallel::DeviceCluster& cluster() const override { return cluster_; }
   // Operators of each group; groups are in the order of their first ones.
   std::span<const std::vector<std::uint32_t>> members() const { return members_; }

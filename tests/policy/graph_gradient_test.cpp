@@ -81,7 +81,7 @@ TEST(GraphGradient, IsTheSlopeOfThePlacementNetwork) {
   expect_slopes(*whole_graph(weights), {&groups, &parents, &children, &devices, &own, &own, &own, &own}, 1e-3, 0.02);
 }
 
-// Two steps of a gate, and what the second one sees of both: every operator that has a derivative, with rows
+// Two steps of a gate, and what the second one sees of them: every operator that has a derivative, with rows
 // as left and as right operands.
 Graph attention() {
   GraphBuilder builder;

@@ -23,9 +23,9 @@ using parallel::TestGraph;
 using parallel::TestSplit;
 
 // Chains of products that a sum joins.
-std::unique_ptr<TestGraph> branches(int count, int depth) {
+std::unique_ptr<TestGraph> branches(int count, int depth, std::int64_t rows = 8) {
   auto g = std::make_unique<TestGraph>();
-  const ValueId x = g->apply("tanh", {g->input({8, 64})});
+  const ValueId x = g->apply("tanh", {g->input({rows, 64})});
   std::optional<ValueId> sum;
   for (int branch = 0; branch < count; ++branch) {
     ValueId value = x;
@@ -111,16 +111,18 @@ TEST(StepEnvironment, SimulatesThePlanOfItsPlaces) {
   }
 }
 
+// Twice the rows take twice the time and send twice the bytes.
 TEST(StepEnvironment, FeaturesAreFreeOfScale) {
-  TestSplit one = split_of(parallel::attention(), 2);
-  auto cluster = one.cluster;
-  cluster.inside.bandwidth *= 10;
-  const StepEnvironment first(*one.model, one.cluster, StepKind::inference);
-  const StepEnvironment second(*one.model, cluster, StepKind::inference);
-  EXPECT_EQ(first.features(), second.features());
-  for (const float x : first.features().values) {
-    EXPECT_GE(x, 0);
-    EXPECT_LT(x, 8);
+  TestSplit once = split_of(branches(4, 6), 2);
+  TestSplit twice = split_of(branches(4, 6, 16), 2);
+  const StepEnvironment first(*once.model, once.cluster, StepKind::inference);
+  const StepEnvironment second(*twice.model, twice.cluster, StepKind::inference);
+  EXPECT_DOUBLE_EQ(2 * first.seconds(0, 0), second.seconds(0, 0));
+  ASSERT_EQ(first.features().values.size(), second.features().values.size());
+  for (std::size_t k = 0; k < first.features().values.size(); ++k) {
+    EXPECT_NEAR(first.features().values[k], second.features().values[k], 1e-4);
+    EXPECT_GE(first.features().values[k], 0);
+    EXPECT_LT(first.features().values[k], 8);
   }
 }
 
