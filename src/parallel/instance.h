@@ -31,13 +31,21 @@ struct PlacementEdge {
   friend auto operator<=>(const PlacementEdge&, const PlacementEdge&) = default;
 };
 
+// A node that may be fused into its only reader (docs/parallel.md, *Planned orders and fusions*).
+struct PlacementFusion {
+  std::uint32_t node = 0;  // positions of nodes
+  std::uint32_t into = 0;
+  double saved = 0;  // milliseconds
+};
+
 struct PlacementInstance {
   std::uint32_t accelerators = 0;
   std::uint32_t cpus = 0;
   double memory = 0;  // of one accelerator
   std::vector<PlacementNode> nodes;
-  std::vector<PlacementEdge> edges;  // without duplicates, ascending
-  std::vector<double> output_cost;   // of each node: time to move its output; 0 without readers
+  std::vector<PlacementEdge> edges;           // without duplicates, ascending
+  std::vector<double> output_cost;            // of each node: time to move its output; 0 without readers
+  std::vector<PlacementFusion> fusions = {};  // for planned steps alone
 
   std::uint32_t devices() const { return accelerators + cpus; }
 };

@@ -83,6 +83,34 @@ Result<void> read_edges(const Json& array, const Positions& positions, Placement
   return {};
 }
 
+// Fusions, which are optional, of nodes with edges.
+Result<void> read_fusions(const JsonFields& instance_fields, const Positions& positions, PlacementInstance& instance,
+                          const JsonDocument& document) {
+  if (!instance_fields.has("fusions")) return {};
+  XFLOW_TRY(const Json* array, instance_fields.array("fusions"));
+  std::vector<bool> is_fused(instance.nodes.size());
+  for (std::size_t k = 0; k < array->size(); ++k) {
+    const Json& json = (*array)[k];
+    if (!json.is_object()) return document.fault(json, fmt::format("fusions[{}] is not an object", k));
+    const JsonFields ends(json, fmt::format("fusions[{}] ", k), document);
+    XFLOW_TRY(const std::int64_t id, ends.integer("nodeId"));
+    XFLOW_TRY(const std::int64_t into, ends.integer("intoId"));
+    const JsonFields fields(json, fmt::format("fusion {} -> {}: ", id, into), document);
+    if (!positions.contains(id)) return fields.fault_of("nodeId", fmt::format("there is no node {}", id));
+    if (!positions.contains(into)) return fields.fault_of("intoId", fmt::format("there is no node {}", into));
+    const PlacementFusion fusion{positions.at(id), positions.at(into), 0};
+    const auto first = std::ranges::lower_bound(instance.edges, PlacementEdge{fusion.node, 0});
+    if (first == instance.edges.end() || *first != PlacementEdge{fusion.node, fusion.into} ||
+        (first + 1 != instance.edges.end() && (first + 1)->from == fusion.node))
+      return fields.fault(fmt::format("node {} is not the only reader of node {}", into, id));
+    if (is_fused[fusion.node]) return fields.fault(fmt::format("node {} has two fusions", id));
+    is_fused[fusion.node] = true;
+    instance.fusions.push_back(fusion);
+    XFLOW_TRY(instance.fusions.back().saved, fields.amount("saved"));
+  }
+  return {};
+}
+
 // A cycle of the graph, or of its forward nodes if it has backward nodes.
 Result<void> check_acyclic(const PlacementInstance& instance, const Json& nodes, const JsonDocument& document) {
   const auto in_cycle = node_of_cycle(static_cast<std::uint32_t>(instance.nodes.size()), instance.edges);
@@ -191,6 +219,7 @@ Result<PlacementInstance> read_instance(std::string_view text, const std::string
   XFLOW_TRY(const Json* edges, fields.array("edges"));
   XFLOW_TRY(const Positions positions, read_nodes(*nodes, instance, document));
   XFLOW_CHECK(read_edges(*edges, positions, instance, document));
+  XFLOW_CHECK(read_fusions(fields, positions, instance, document));
   XFLOW_CHECK(check_acyclic(instance, *nodes, document));
   XFLOW_CHECK(check_fit(instance, *nodes, document));
   return instance;

@@ -4,40 +4,28 @@
 #include <map>
 #include <utility>
 
-#include "src/parallel/ordering.h"
 #include "src/parallel/placement_problem.h"
+#include "src/parallel/step_instance.h"
 
 namespace xflow::policy {
 
 Result<std::unique_ptr<WorkloadSteps>> WorkloadSteps::of(const parallel::PlacementInstance& instance, parallel::DeviceCluster cluster,
                                                          const std::string& where) {
-  constexpr double kMillisecond = 1e-3;
-  const auto count = static_cast<std::uint32_t>(instance.nodes.size());
-  const std::vector<std::uint32_t> order = parallel::topological_order(count, instance.edges);
-  if (order.size() < count) return fail(ErrorCode::unsupported, "nodes read each other, so that there is no step", where);
+  XFLOW_TRY(parallel::StepInstance step, parallel::step_instance(instance, cluster, where));
   std::unique_ptr<WorkloadSteps> steps(new WorkloadSteps(std::move(cluster)));
-  std::vector<std::uint32_t> position(count);
-  for (std::uint32_t k = 0; k < count; ++k) position[order[k]] = k;
-  std::vector<std::vector<std::uint32_t>> readers(count);
-  for (const auto& [from, to] : instance.edges) readers[position[from]].push_back(position[to]);
+  steps->workload_ = std::move(step.workload);
   const std::vector<std::uint32_t> group_of = parallel::groups_of_nodes(instance);
   // Groups by their first nodes in the order.
   std::map<std::uint32_t, std::uint32_t> numbers;
-  for (std::uint32_t k = 0; k < count; ++k) {
-    const parallel::PlacementNode& node = instance.nodes[order[k]];
-    const double seconds = kMillisecond * (node.on_accelerator ? node.accelerator_time : node.cpu_time);
-    const std::uint32_t group = numbers.emplace(group_of[order[k]], static_cast<std::uint32_t>(numbers.size())).first->second;
+  for (std::size_t k = 0; k < step.nodes.size(); ++k) {
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    const std::uint32_t group = numbers.emplace(group_of[step.nodes[k]], next).first->second;
     steps->group_of_.push_back(group);
     steps->seconds_.resize(numbers.size(), 0);
     steps->bytes_.resize(numbers.size(), 0);
-    steps->seconds_[group] += seconds;
+    const parallel::WorkloadNode& node = steps->workload_.nodes[k];
+    steps->seconds_[group] += node.seconds[0];
     steps->bytes_[group] += node.bytes;
-    steps->workload_.nodes.push_back({std::vector<double>(steps->cluster_.size(), seconds), node.bytes});
-    if (readers[k].empty()) continue;
-    const parallel::LinkRates& link = steps->cluster_.inside;
-    const double bytes = std::max(0.0, kMillisecond * instance.output_cost[order[k]] - link.latency) * link.bandwidth;
-    std::ranges::sort(readers[k]);
-    steps->workload_.tensors.push_back({k, bytes, readers[k]});
   }
   steps->sources_.resize(steps->groups());
   steps->readers_.resize(steps->groups());
@@ -52,8 +40,8 @@ Result<std::unique_ptr<WorkloadSteps>> WorkloadSteps::of(const parallel::Placeme
     steps->readers_[edge.first].push_back({edge.second, bytes});
     steps->sources_[edge.second].push_back({edge.first, bytes});
   }
-  XFLOW_CHECK(parallel::check_workload(steps->workload_, steps->cluster_.size()));
-  steps->simulator_ = std::make_unique<parallel::StepSimulator>(steps->workload_, steps->cluster_, std::vector<std::uint32_t>(count, 0));
+  steps->simulator_ =
+      std::make_unique<parallel::StepSimulator>(steps->workload_, steps->cluster_, std::vector<std::uint32_t>(step.nodes.size(), 0));
   return steps;
 }
 

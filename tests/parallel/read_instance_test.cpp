@@ -50,6 +50,36 @@ std::string message(const std::string& text) {
   return instance.error().text();
 }
 
+std::string with_fusions(const std::string& fusions) {
+  return with(kInstance, "\n \"edges\"", "\n \"fusions\": " + fusions + ", \"edges\"");
+}
+
+TEST(ReadInstance, TakesFusions) {
+  const auto instance = read_instance(with_fusions(R"([{"nodeId": 7, "intoId": -2, "saved": 0.5}])"), "f.json");
+  ASSERT_TRUE(instance) << instance.error().text();
+  ASSERT_EQ(instance->fusions.size(), 1U);
+  EXPECT_EQ(instance->fusions[0].node, 0U);
+  EXPECT_EQ(instance->fusions[0].into, 1U);
+  EXPECT_DOUBLE_EQ(instance->fusions[0].saved, 0.5);
+}
+
+TEST(ReadInstance, NamesTheFaultOfAFusion) {
+  EXPECT_EQ(message(with_fusions("1")), "f.json:5: the instance 'fusions' is not an array");
+  EXPECT_EQ(message(with_fusions("[1]")), "f.json:5: fusions[0] is not an object");
+  EXPECT_EQ(message(with_fusions(R"([{"intoId": -2, "saved": 1}])")), "f.json:5: fusions[0] has no 'nodeId'");
+  EXPECT_EQ(message(with_fusions(R"([{"nodeId": 8, "intoId": -2, "saved": 1}])")), "f.json:5: fusion 8 -> -2: there is no node 8");
+  EXPECT_EQ(message(with_fusions(R"([{"nodeId": 7, "intoId": 9, "saved": 1}])")), "f.json:5: fusion 7 -> 9: there is no node 9");
+  EXPECT_EQ(message(with_fusions(R"([{"nodeId": -2, "intoId": 7, "saved": 1}])")),
+            "f.json:5: fusion -2 -> 7: node 7 is not the only reader of node -2");
+  EXPECT_EQ(message(with_fusions(R"([{"nodeId": 7, "intoId": -2, "saved": -1}])")), "f.json:5: fusion 7 -> -2: 'saved' is negative: -1");
+  const std::string fusion = R"({"nodeId": 7, "intoId": -2, "saved": 1})";
+  EXPECT_EQ(message(with_fusions("[" + fusion + "," + fusion + "]")), "f.json:5: fusion 7 -> -2: node 7 has two fusions");
+  const std::string third = R"({"id": 3, "cpuLatency": 1, "fpgaLatency": 1, "size": 1, "supportedOnFpga": 1, "isBackwardNode": 0}, )";
+  const std::string two_readers = with(with(with_fusions("[" + fusion + "]"), "{\"id\": 7", third + "{\"id\": 7"), "\"edges\": [",
+                                       R"("edges": [{"sourceId": 7, "destId": 3, "cost": 0.25}, )");
+  EXPECT_EQ(message(two_readers), "f.json:5: fusion 7 -> -2: node -2 is not the only reader of node 7");
+}
+
 TEST(ReadInstance, NamesTheFaultOfTheDocument) {
   EXPECT_EQ(message("{"), "f.json:1: not JSON; expected an instance of a placement");
   EXPECT_EQ(message(with(kInstance, "40", "1e999")), "f.json:3: a number is out of range: 1e999");
