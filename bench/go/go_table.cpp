@@ -1,11 +1,10 @@
-// Trains GO, then plans large graphs by it and by other methods in equal time, as tables in Markdown.
+// Plans large graphs by a policy of GO and by other methods in equal time, as tables in Markdown.
 //
-//   xflow-bench-go [--updates N] [--train-seconds S] [--train-sizes N...] [--sizes N...] [--seconds S...]
-//     [--graphs N] [--cluster NAME] [--seed N] [--policy FILE] [--no-heads]
+//   xflow-bench-go POLICY [--sizes N...] [--seconds S...] [--graphs N] [--cluster NAME] [--no-heads]
 //
+// POLICY is a file of `xflow train-policy --method go`, whose training has other graphs.
 // Methods are HEFT, HEFT with the local search, intervals with the local search, GO alone, and GO in half of
-// the time with the local search in the rest. Times of GO contain the plan of HEFT that it begins with. A
-// policy of --policy is read, if there is such a file and no update is asked for, and written otherwise.
+// the time with the local search in the rest. Times of GO contain the plan of HEFT that it begins with.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -21,7 +20,6 @@
 #include "src/parallel/ordered_search.h"
 #include "src/policy/go_plan.h"
 #include "src/policy/go_policy_file.h"
-#include "src/policy/go_train.h"
 
 namespace xflow {
 namespace {
@@ -29,14 +27,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct GoArguments {
-  std::uint64_t updates = 0;
-  double train_seconds = 480;
-  std::vector<std::uint32_t> train_sizes = {1000};
   std::vector<std::uint32_t> sizes = {1000, 10'000};
   std::vector<double> seconds = {10};
   std::uint64_t graphs = 2;
   std::string cluster = "dgx-h100";
-  std::uint64_t seed = 1;
   std::string policy;
   bool has_no_heads = false;
 };
@@ -47,27 +41,6 @@ double peak_gib() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
   return static_cast<double>(use.ru_maxrss) / (1024 * 1024);
-}
-
-Result<policy::GoPolicy> trained_policy(const GoArguments& arguments, const parallel::DeviceCluster& cluster) {
-  if (arguments.updates == 0 && !arguments.policy.empty()) return policy::read_go_policy(arguments.policy);
-  policy::GoTrainOptions options;
-  options.cluster = cluster;
-  options.sizes = arguments.train_sizes;
-  options.updates = arguments.updates;
-  options.seed = arguments.seed;
-  const Clock::time_point begin = Clock::now();
-  fmt::print("| updates | s | drawn plans | best plan | entropy | validation | best |\n|---:|---:|---:|---:|---:|---:|---:|\n");
-  options.progress = [&](const policy::GoProgress& progress, const policy::GoPolicy& /*policy*/) {
-    fmt::print("| {} | {:.0f} | {:.4f} | {:.4f} | {:.3f} | {:.4f} | {:.4f} |\n", progress.updates, seconds_since(begin),
-               progress.mean_ratio, progress.best_ratio, progress.entropy, progress.ratio, progress.least_ratio);
-    std::fflush(stdout);
-    if (seconds_since(begin) > arguments.train_seconds) options.cancel.finish();
-  };
-  XFLOW_TRY(policy::GoPolicy trained, policy::go_train(options));
-  if (!arguments.policy.empty()) XFLOW_CHECK(policy::write_go_policy(arguments.policy, trained));
-  fmt::print("\n");
-  return trained;
 }
 
 // Steps of one graph beside that of HEFT.
@@ -175,7 +148,7 @@ Result<void> print_heads(const GoArguments& arguments, const parallel::DeviceClu
 
 Result<void> run(const GoArguments& arguments) {
   XFLOW_TRY(const parallel::DeviceCluster cluster, parallel::open_cluster(arguments.cluster));
-  XFLOW_TRY(const policy::GoPolicy policy, trained_policy(arguments, cluster));
+  XFLOW_TRY(const policy::GoPolicy policy, policy::read_go_policy(arguments.policy));
   XFLOW_CHECK(print_methods(arguments, cluster, policy));
   if (!arguments.has_no_heads) XFLOW_CHECK(print_heads(arguments, cluster, policy));
   return print_passes(arguments, cluster, policy);
@@ -184,15 +157,11 @@ Result<void> run(const GoArguments& arguments) {
 int main_of(int argc, char** argv) {
   CLI::App app("Plans of large graphs by GO and by other methods, as tables in Markdown.");
   GoArguments arguments;
-  app.add_option("--updates", arguments.updates, "of a new policy");
-  app.add_option("--train-seconds", arguments.train_seconds, "of the training at most");
-  app.add_option("--train-sizes", arguments.train_sizes, "nodes of graphs of the training");
+  app.add_option("POLICY", arguments.policy, "file of the policy")->required();
   app.add_option("--sizes", arguments.sizes, "nodes of graphs that are planned");
   app.add_option("--seconds", arguments.seconds, "of each method");
   app.add_option("--graphs", arguments.graphs, "of each size");
   app.add_option("--cluster", arguments.cluster);
-  app.add_option("--seed", arguments.seed, "of the training");
-  app.add_option("--policy", arguments.policy, "file of the policy");
   app.add_flag("--no-heads", arguments.has_no_heads, "without the table of what is planned");
   CLI11_PARSE(app, argc, argv);
   const auto done = run(arguments);

@@ -1,6 +1,8 @@
 // Writes generated graphs of policies as instances of `xflow place`.
 //
-//   xflow-bench-graphs FAMILY OUT.json [--seed N] [--cluster NAME]
+//   xflow-bench-graphs FAMILY OUT.json [--seed N] [--cluster NAME] [--nodes N]
+//
+// --nodes is the number of nodes of the family `large`.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "src/parallel/large_graphs.h"
+#include "src/parallel/step_instance.h"
 #include "src/policy/graph_families.h"
 #include "src/support/file.h"
 
@@ -32,13 +36,30 @@ std::string json_of(const parallel::PlacementInstance& instance) {
                         instance.output_cost[from]);
     separator = ",\n  ";
   }
-  return text + "]}\n";
+  text += "]";
+  if (!instance.fusions.empty()) text += ",\n \"fusions\": [";
+  separator = "\n  ";
+  for (const auto& [node, into, saved] : instance.fusions) {
+    text += fmt::format("{}{{\"nodeId\": {}, \"intoId\": {}, \"saved\": {}}}", separator, instance.nodes[node].id, instance.nodes[into].id,
+                        saved);
+    separator = ",\n  ";
+  }
+  if (!instance.fusions.empty()) text += "]";
+  return text + "}\n";
 }
 
-Result<void> write(const std::string& family, const std::string& path, std::uint64_t seed, const std::string& cluster_name) {
+Result<parallel::PlacementInstance> generated(const std::string& family, std::uint64_t seed, const std::string& cluster_name,
+                                              std::uint32_t nodes) {
   XFLOW_TRY(const parallel::DeviceCluster cluster, parallel::open_cluster(cluster_name));
-  XFLOW_TRY(const parallel::PlacementInstance instance, policy::family_graph(family, seed, cluster));
-  const std::string text = json_of(instance);
+  if (nodes == 0) return policy::family_graph(family, seed, cluster);
+  if (family != "large") return fail(ErrorCode::invalid_argument, "--nodes is for the family large");
+  XFLOW_TRY(const parallel::LargeGraph graph, parallel::large_graph(nodes, seed, cluster));
+  return parallel::instance_of(graph, cluster);
+}
+
+Result<void> write(const std::string& path, const Result<parallel::PlacementInstance>& instance) {
+  if (!instance) return fail(instance.error());
+  const std::string text = json_of(*instance);
   return onnx_io::write_file(path, std::array<std::string_view, 1>{text});
 }
 
@@ -48,12 +69,14 @@ int run(int argc, char** argv) {
   std::string path;
   std::string cluster = "dgx-h100";
   std::uint64_t seed = 1;
+  std::uint32_t nodes = 0;
   app.add_option("FAMILY", family)->required();
   app.add_option("OUT", path)->required();
   app.add_option("--seed", seed);
   app.add_option("--cluster", cluster);
+  app.add_option("--nodes", nodes, "of the family large");
   CLI11_PARSE(app, argc, argv);
-  const auto written = write(family, path, seed, cluster);
+  const auto written = write(path, generated(family, seed, cluster, nodes));
   if (written) return 0;
   fmt::print(stderr, "xflow-bench-graphs: {}\n", written.error().message);
   return 1;

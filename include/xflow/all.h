@@ -16,6 +16,7 @@
 #include <xflow/optimize.h>
 #include <xflow/parallelize.h>
 #include <xflow/place.h>
+#include <xflow/place_step.h>
 #include <xflow/profile.h>
 #include <xflow/report.h>
 #include <xflow/rules.h>

@@ -42,9 +42,10 @@ enum class ParallelMethod : std::uint8_t {
   automatic,  // operators are split by a search; for the throughput, the methods of place()
   local,      // whole operators: simulated annealing over the devices of groups
   colocrl,    // whole operators: a sequence policy that is trained on the steps of the plans it draws
-  placeto,    // whole operators: a trained policy (ParallelizeOptions::policy)
+  placeto,    // whole operators: a trained policy of this method (ParallelizeOptions::policy)
+  go,         // likewise
 };
-// Returns "auto", "local", "colocrl" or "placeto".
+// Returns "auto", "local", "colocrl", "placeto" or "go".
 constexpr const char* to_string(ParallelMethod method) {
   switch (method) {
     case ParallelMethod::automatic:
@@ -55,6 +56,8 @@ constexpr const char* to_string(ParallelMethod method) {
       return "colocrl";
     case ParallelMethod::placeto:
       return "placeto";
+    case ParallelMethod::go:
+      return "go";
   }
   return "";
 }
@@ -112,7 +115,7 @@ struct ParallelizeOptions {
   bool rewrite = false;
   // File of a policy (train_policy() of <xflow/train_policy.h>), which then places whole nodes, and whether
   // a local search improves what it finds: one for the max load for the throughput, and one for the step for
-  // other objectives, whose method must be automatic or placeto. Empty: methods search.
+  // other objectives, whose method must be automatic or that of the policy. Empty: methods search.
   std::string policy;
   bool search_after = false;  // see policy
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result

@@ -18,9 +18,12 @@ enum class PolicyMethod : std::uint8_t {
   // One group of nodes at a time, with rewards after each (Addanki et al., Learning Generalizable Device
   // Placement Algorithms for Distributed Machine Learning, NeurIPS 2019).
   placeto,
+  // Devices, order and fusions of a whole step, by changes of a plan (Zhou et al., Transferable Graph
+  // Optimizers for ML Compilers, NeurIPS 2020). For the objective step of place_step() and parallelize().
+  go,
 };
-// Returns "placeto".
-constexpr const char* to_string(PolicyMethod) { return "placeto"; }
+// Returns "placeto" or "go".
+constexpr const char* to_string(PolicyMethod method) { return method == PolicyMethod::go ? "go" : "placeto"; }
 
 // What placements of a policy make small. A policy is for one objective.
 enum class PolicyObjective : std::uint8_t {
@@ -80,9 +83,11 @@ struct TrainPolicyOptions {
   // and the links of a host give times of nodes and transfers. Steps, also of instances, are simulated on
   // all of its devices.
   std::string cluster = "dgx-h100";
-  std::string out;            // file of the policy (.npz); it is also written during the training
-  std::uint64_t steps = 200;  // in all, with those of a training that is resumed; each is eight episodes on one graph
-  std::uint64_t seed = 1;     // of graphs, first weights and episodes. A resumed training keeps its own.
+  std::string out;  // file of the policy (.npz); it is also written during the training
+  // In all, with those of a training that is resumed. Each is eight episodes on one graph, or an update by
+  // 64 plans of one graph for the method go.
+  std::uint64_t steps = 200;
+  std::uint64_t seed = 1;  // of graphs, first weights and episodes. A resumed training keeps its own.
   // Continues the training of `out`, whose result is then the same as without the interruption.
   bool resume = false;
   std::function<void(const TrainingProgress&)> progress;  // called after each validation
@@ -102,15 +107,16 @@ struct TrainPolicyResult {
   XFLOW_API std::string to_text() const;
 };
 
-// Names of generated graphs: "cells", "transformers", "layers", "recurrent", "inception".
+// Names of generated graphs: "cells", "transformers", "layers", "recurrent", "inception", "large".
 XFLOW_API std::vector<std::string> graph_family_names();
 
 // Trains a policy and writes it. Runs in one thread; the result depends on the options alone.
 //
-// Errors: invalid_argument for an unknown family and for a resumed policy with another objective; unreadable
-// for a folder without instances, an instance or a cluster that is none, and for a file to resume that is no
-// policy; unsupported for instances of more than 4,000 groups and latencies of backward nodes; io if the
-// file cannot be written; limit, "cancelled", for CancellationToken::stop().
+// Errors: invalid_argument for an unknown family, for a resumed policy with another objective, and for the
+// method go with another objective than the step; unreadable for a folder without instances, an instance or
+// a cluster that is none, and for a file to resume that is no policy of the method; unsupported for
+// instances of more than 4,000 groups (placeto), latencies of backward nodes, and steps of nodes that read
+// each other; io if the file cannot be written; limit, "cancelled", for CancellationToken::stop().
 XFLOW_API Result<TrainPolicyResult> train_policy(const TrainPolicyOptions& options);
 
 }  // namespace xflow

@@ -28,6 +28,7 @@
 #include "src/parallel/split_pipeline.h"
 #include "src/parallel/split_search.h"
 #include "src/parallel/split_workload.h"
+#include "src/policy/policy_file.h"
 #include "src/policy/policy_placement.h"
 #include "src/support/exceptions.h"
 
@@ -248,7 +249,8 @@ Result<void> check_options(const ParallelizeOptions& options) {
   const bool is_pipeline = options.objective == ParallelObjective::throughput;
   const auto refuse = [](std::string message) { return fail(ErrorCode::invalid_argument, std::move(message)); };
   if (options.rewrite && is_pipeline) return refuse("rewrites are searched for latency and training-step");
-  if (options.policy.empty() && options.method == ParallelMethod::placeto) return refuse("the method 'placeto' needs a policy");
+  if (options.policy.empty() && (options.method == ParallelMethod::placeto || options.method == ParallelMethod::go))
+    return refuse(fmt::format("the method '{}' needs a policy", to_string(options.method)));
   if (!options.policy.empty() && (options.method == ParallelMethod::local || options.method == ParallelMethod::colocrl))
     return refuse(fmt::format("the method '{}' does not go with a policy", to_string(options.method)));
   const bool is_automatic = options.method == ParallelMethod::automatic;
@@ -264,8 +266,10 @@ Result<void> check_options(const ParallelizeOptions& options) {
 
 Result<ParallelizeResult> parallelize_file(const std::string& path, const ParallelizeOptions& given) {
   ParallelizeOptions options = given;
-  if (!given.policy.empty() && given.method == ParallelMethod::automatic && given.objective != ParallelObjective::throughput)
-    options.method = ParallelMethod::placeto;
+  if (!given.policy.empty() && given.method == ParallelMethod::automatic && given.objective != ParallelObjective::throughput) {
+    XFLOW_TRY(const PolicyMethod method, policy::method_of_policy(given.policy));
+    options.method = method == PolicyMethod::go ? ParallelMethod::go : ParallelMethod::placeto;
+  }
   XFLOW_CHECK(check_options(options));
   XFLOW_TRY(const DeviceCluster cluster, cluster_of(given));
   const auto is_here = [](const parallel::ClusterDevice& device) { return device.source == parallel::TimeSource::cpu; };

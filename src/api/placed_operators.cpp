@@ -12,6 +12,7 @@
 #include "src/parallel/search_budget.h"
 #include "src/parallel/split_lists.h"
 #include "src/parallel/split_starts.h"
+#include "src/policy/go_policy_file.h"
 #include "src/policy/placement_policy.h"
 
 namespace xflow::api {
@@ -39,6 +40,10 @@ std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const
 Result<std::unique_ptr<policy::PlacementPolicy>> policy_of(const ParallelizeOptions& options) {
   if (options.method == ParallelMethod::colocrl) return policy::sequence_policy(options.seed);
   if (options.method == ParallelMethod::local) return policy::local_policy(options.seed);
+  if (options.method == ParallelMethod::go) {
+    XFLOW_TRY(policy::GoPolicy go, policy::read_go_policy(options.policy));
+    return policy::go_policy(std::move(go), options.seed, options.search_after);
+  }
   XFLOW_TRY(policy::Policy trained, policy::read_policy(options.policy));
   if (trained.objective == PolicyObjective::step) return policy::placeto_policy(std::move(trained), options.seed, options.search_after);
   return fail(ErrorCode::invalid_argument,

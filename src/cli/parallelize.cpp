@@ -57,7 +57,7 @@ Result<ParallelizeResult> plan_of(ParallelizeArguments& a) {
   }
   for (const ParallelObjective objective : {ParallelObjective::throughput, ParallelObjective::training_step})
     if (a.objective == to_string(objective)) a.options.objective = objective;
-  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl, ParallelMethod::placeto})
+  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl, ParallelMethod::placeto, ParallelMethod::go})
     if (a.method == to_string(method)) a.options.method = method;
   if (a.reward == to_string(ParallelReward::measured)) a.options.reward = ParallelReward::measured;
   // A number of steps alone is a result that does not depend on the machine.
@@ -104,9 +104,9 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--objective", a->objective, "latency, throughput (of a pipeline) or training-step")
       ->capture_default_str()
       ->check(CLI::IsMember({"latency", "throughput", "training-step"}));
-  sub.add_option("--method", a->method, "auto, or for whole nodes local, colocrl or placeto")
+  sub.add_option("--method", a->method, "auto, or for whole nodes local, colocrl, placeto or go")
       ->capture_default_str()
-      ->check(CLI::IsMember({"auto", "local", "colocrl", "placeto"}));
+      ->check(CLI::IsMember({"auto", "local", "colocrl", "placeto", "go"}));
   sub.add_option("--reward", a->reward, "steps of local and colocrl: simulated, or measured on this machine")
       ->capture_default_str()
       ->check(CLI::IsMember({"simulated", "measured"}));

@@ -80,6 +80,8 @@ void put_entry(std::string& out, std::uint32_t crc, std::uint32_t size, std::siz
 }
 
 std::uint32_t crc_of(std::uint32_t before, std::string_view bytes) {
+  // For no bytes at a null address, zlib returns that of an empty file.
+  if (bytes.empty()) return before;
   return static_cast<std::uint32_t>(crc32_z(before, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
 

@@ -14,8 +14,8 @@ double ordered_bound(const OrderedProblem& problem, bool fuses) {
   const std::size_t count = workload.nodes.size();
   std::vector<double> seconds(count);
   for (std::size_t k = 0; k < count; ++k) seconds[k] = *std::ranges::min_element(workload.nodes[k].seconds);
-  // Nodes that may be one task, by its last node, and what some of them save beyond their own seconds: such a
-  // task may be as much shorter than the nodes of a path in it.
+  // Nodes that may be one task, by its last node, and what some of them save beyond their own seconds: such
+  // a task may be as much shorter than the nodes of a path in it.
   std::vector<std::uint32_t> task(count);
   std::iota(task.begin(), task.end(), 0);
   std::vector<double> excess(count, 0);

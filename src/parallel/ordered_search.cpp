@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "src/parallel/fused_workload.h"
+#include "src/parallel/ordered_bound.h"
 #include "src/parallel/ordered_moves.h"
 #include "src/parallel/ordered_starts.h"
 #include "src/parallel/random_numbers.h"
@@ -26,7 +27,7 @@ constexpr double kShareAtEnd = 1.0 / 30;
 class OrderedSearch {
  public:
   OrderedSearch(const OrderedProblem& problem, bool fuses, std::uint64_t seed, SearchBudget& budget)
-      : problem_(problem), fuses_(fuses), random_(seed), budget_(budget), simulator_(problem) {}
+      : problem_(problem), fuses_(fuses), random_(seed), budget_(budget), simulator_(problem), bound_(ordered_bound(problem, fuses)) {}
 
   // Simulates a start and keeps it if it is the best one; the first one in any case.
   void try_start(OrderedPlan plan) {
@@ -60,7 +61,7 @@ class OrderedSearch {
     OrderedMoves moves(problem_, fuses_, random_);
     const double scale = std::min(1.0, kNodesOfHottest / std::max(1.0, static_cast<double>(problem_.workload.nodes.size())));
     std::uint64_t length = kShortestChain;
-    for (std::size_t k = 0; !is_over_; ++k) {
+    for (std::size_t k = 0; !is_over_ && !is_best(); ++k) {
       anneal(moves, length, scale * kHottest[k % kHottest.size()]);
       if (k % 2 == 1) length *= 2;
     }
@@ -73,6 +74,9 @@ class OrderedSearch {
     is_over_ = is_over_ || budget_.is_past(1) || !budget_.spend();
     return !is_over_;
   }
+
+  // Whether no plan is better.
+  bool is_best() const { return best_.missing == 0 && best_.step <= bound_; }
 
   void keep(OrderedPlan plan, const OrderedStep& step) {
     best_.plan = std::move(plan);
@@ -108,6 +112,7 @@ class OrderedSearch {
       current = *found;
       look_at_plan();
       if (std::pair(current.missing, current.seconds) < std::pair(best_.missing, best_.step)) keep(plan, current);
+      if (is_best()) return;
     }
   }
 
@@ -116,6 +121,7 @@ class OrderedSearch {
   RandomNumbers random_;
   SearchBudget& budget_;
   OrderedSimulator simulator_;
+  const double bound_;  // of the step
   bool is_over_ = false;
   OrderedResult best_;
   // Of the last plan that was accepted.

@@ -35,8 +35,8 @@ struct OrderedSearchOptions {
 // The best plan that a method finds within the budget, of which a simulated plan is a step. With `fuses`
 // each start is tried with chain_fusions and with all fusions that save time; the first start is simulated
 // in any case. A plan that misses fewer bytes of memory is better than any that misses more. Deterministic
-// for a number of steps: the time limit only ends the sequence, and is looked at before each proposal. The
-// problem passes check_workload and check_fusions.
+// for a number of steps: the time limit only ends the sequence, and is looked at before each proposal. It
+// ends early when the step meets ordered_bound(). The problem passes check_workload and check_fusions.
 OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchOptions& options, SearchBudget& budget);
 
 // The local search alone, which is never worse than the start: simulated annealing on the step with the

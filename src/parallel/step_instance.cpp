@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kSecond = 1e3;  // in milliseconds
 constexpr double kMillisecond = 1 / kSecond;
+constexpr double kSlowerOnCpu = 20;
 
 }  // namespace
 
@@ -44,13 +45,15 @@ Result<StepInstance> step_instance(const PlacementInstance& instance, const Devi
 PlacementInstance instance_of(const LargeGraph& graph, const DeviceCluster& cluster) {
   PlacementInstance instance;
   instance.accelerators = cluster.size();
+  instance.cpus = 1;
   instance.memory = cluster.devices[0].memory;
   const std::size_t count = graph.workload.nodes.size();
   instance.nodes.reserve(count);
   for (std::size_t k = 0; k < count; ++k) {
     const WorkloadNode& node = graph.workload.nodes[k];
     const double time = kSecond * node.seconds[0];
-    instance.nodes.push_back({.id = static_cast<std::int64_t>(k), .cpu_time = time, .accelerator_time = time, .bytes = node.bytes});
+    instance.nodes.push_back(
+        {.id = static_cast<std::int64_t>(k), .cpu_time = kSlowerOnCpu * time, .accelerator_time = time, .bytes = node.bytes});
   }
   instance.output_cost.assign(count, 0);
   for (const WorkloadTensor& tensor : graph.workload.tensors) {

@@ -29,7 +29,8 @@ struct StepInstance {
 Result<StepInstance> step_instance(const PlacementInstance& instance, const DeviceCluster& cluster, const std::string& where);
 
 // A large graph as an instance with as many accelerators as the cluster has devices, whose times are those
-// of the first device. step_instance() of it is the graph, up to rounding.
+// of the first device, and one CPU that takes 20 times as long. step_instance() of it is the graph, up to
+// rounding.
 PlacementInstance instance_of(const LargeGraph& graph, const DeviceCluster& cluster);
 
 }  // namespace xflow::parallel

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/parallel/ordered_bound.h"
 #include "src/parallel/random_numbers.h"
 
 namespace xflow::policy {
@@ -27,7 +28,12 @@ class GoPlanner {
  public:
   GoPlanner(const parallel::OrderedProblem& problem, GoNetwork network, const parallel::OrderedPlan& start, const GoPlanOptions& options,
             parallel::SearchBudget& budget)
-      : network_(std::move(network)), episode_(problem, start), options_(options), random_(options.seed), budget_(budget) {
+      : network_(std::move(network)),
+        episode_(problem, start),
+        options_(options),
+        random_(options.seed),
+        budget_(budget),
+        bound_(parallel::ordered_bound(problem, options.heads.fusions)) {
     budget_.spend();
     best_ = {start, episode_.step().seconds, episode_.step().missing, 1};
     order_.resize(episode_.view().segments());
@@ -50,7 +56,7 @@ class GoPlanner {
   }
 
  private:
-  bool is_over() const { return budget_.stop() || budget_.is_past(1); }
+  bool is_over() const { return budget_.stop() || budget_.is_past(options_.share) || (best_.missing == 0 && best_.step <= bound_); }
 
   void draw(std::uint32_t pass) {
     GoPlanView& view = episode_.view();
@@ -87,6 +93,7 @@ class GoPlanner {
   const GoPlanOptions options_;
   parallel::RandomNumbers random_;
   parallel::SearchBudget& budget_;
+  const double bound_;  // of the step
   parallel::OrderedResult best_;
   parallel::OrderedResult current_;
   std::vector<std::uint32_t> order_;  // of all segments

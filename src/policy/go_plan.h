@@ -17,6 +17,7 @@ struct GoPlanOptions {
   GoHeads heads;
   // Calls of the network for all nodes; 0: until the budget is spent.
   std::uint32_t passes = 0;
+  double share = 1;  // of the budget's time
 };
 
 // The best plan that the policy passes from a start. A pass computes the choices of all nodes; then plans
@@ -24,8 +25,8 @@ struct GoPlanOptions {
 // that is not worse is the one that the next choices change, and that the next pass sees; in three of four
 // passes also one that is worse by about 0.1 %, less for more than 2,000 nodes. Fewer nodes change after a
 // pass that made the step no shorter, and more after others. The start passes check_ordered_plan. A step of
-// the budget is a simulation; the start is simulated in any case. Errors: internal for weights of other
-// sizes.
+// the budget is a simulation; the start is simulated in any case. It ends early when the step meets
+// ordered_bound(). Errors: internal for weights of other sizes.
 Result<parallel::OrderedResult> plan_by_go(const parallel::OrderedProblem& problem, const GoPolicy& policy,
                                            const parallel::OrderedPlan& start, const GoPlanOptions& options,
                                            parallel::SearchBudget& budget);

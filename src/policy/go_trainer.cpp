@@ -143,7 +143,11 @@ bool GoTrainer::update(GoEpisode& episode, GoUpdate& seen) {
   seen.entropy = (entropy_of(probabilities.places) + entropy_of(probabilities.orders) + entropy_of(probabilities.fusions)) / nodes;
   parallel::OrderedPlan best;
   const std::vector<DrawnPlan> drawn = draw(episode, probabilities, chosen, random, best, seen);
-  if (!move(view, chosen, probabilities, factor, drawn)) return false;
+  const TrainingState before = policy_.training;
+  if (!move(view, chosen, probabilities, factor, drawn)) {
+    policy_.training = before;
+    return false;
+  }
   if (!best.devices.empty()) episode.go_to(best);
   return true;
 }

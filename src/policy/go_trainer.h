@@ -18,10 +18,18 @@
 
 namespace xflow::policy {
 
+// A graph of a training, and the plan that the training has reached.
+struct GoTrainedGraph {
+  std::uint64_t number = 0;  // TrainingGraphs::graph
+  parallel::OrderedPlan plan;
+  friend bool operator==(const GoTrainedGraph&, const GoTrainedGraph&) = default;
+};
+
 // Weights of the network of GO, and the state of their training.
 struct GoPolicy {
   std::vector<Matrix> weights;  // as go_weights(), the best ones in validation
   TrainingState training;
+  std::vector<GoTrainedGraph> graphs;  // of the training
 };
 
 // A policy without training.
@@ -71,7 +79,7 @@ class GoTrainer {
   GoPolicy& policy() { return policy_; }
   GoNetwork& network() { return network_; }
   // Draws plans from the plan of the episode, and moves the weights of the last step. The episode goes on
-  // with the best plan. False if a weight is no longer finite; then the trainer is of no use.
+  // with the best plan. False if a weight is no longer finite; then nothing else has changed.
   bool update(GoEpisode& episode, GoUpdate& seen);
   // The network gets the weights.
   void load(std::span<const Matrix> weights);

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <utility>
 
+#include "src/parallel/large_graphs.h"
 #include "src/parallel/random_numbers.h"
+#include "src/parallel/step_instance.h"
 
 namespace xflow::policy {
 namespace {
@@ -239,16 +241,23 @@ using Maker = FamilyGraph (*)(RandomNumbers&);
 constexpr std::array<std::pair<std::string_view, Maker>, 5> kFamilies = {
     {{"cells", cells}, {"transformers", transformers}, {"layers", layers}, {"recurrent", recurrent}, {"inception", inception}}};
 
+constexpr std::string_view kLargeFamily = "large";
+
 }  // namespace
 
 std::vector<std::string> graph_families() {
   std::vector<std::string> names;
-  names.reserve(kFamilies.size());
+  names.reserve(kFamilies.size() + 1);
   for (const auto& family : kFamilies) names.emplace_back(family.first);
+  names.emplace_back(kLargeFamily);
   return names;
 }
 
 Result<parallel::PlacementInstance> family_graph(std::string_view family, std::uint64_t seed, const parallel::DeviceCluster& cluster) {
+  if (family == kLargeFamily) {
+    XFLOW_TRY(const parallel::LargeGraph graph, parallel::large_graph(seed % 2 == 0 ? 1000 : 2000, seed, cluster));
+    return parallel::instance_of(graph, cluster);
+  }
   if (cluster.devices[0].source != parallel::TimeSource::roofline)
     return fail(ErrorCode::invalid_argument, "graphs of families need a cluster whose first device has a roofline", cluster.name);
   for (const auto& [name, make] : kFamilies) {

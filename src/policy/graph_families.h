@@ -19,13 +19,14 @@ namespace xflow::policy {
 // - "recurrent": unrolled recurrent networks of several layers, with attention over the steps of the last
 //   one
 // - "inception": modules of parallel branches of different depth, which a concatenation joins
+// - "large": unrolled networks of many chains, whose nodes may be fused (parallel/large_graphs.h)
 std::vector<std::string> graph_families();
 
-// A graph of 40 to 350 nodes of the family, on the first accelerators of the cluster and one CPU that takes
-// 20 times as long. Times of nodes are rooflines of the first device, and costs of outputs transfers between
-// devices of one host. The memory of an accelerator is that of the device, or 1.5 times an even share of all
-// nodes if that is less. Equal arguments give equal graphs. Errors: invalid_argument for another name or a
-// device without a roofline.
+// A graph of 40 to 350 nodes of the family, or of 1,000 or 2,000 large ones, on the first accelerators of
+// the cluster and one CPU that takes 20 times as long. Times of nodes are rooflines of the first device, and
+// costs of outputs transfers between devices of one host. The memory of an accelerator is that of the
+// device, or 1.5 times an even share of all nodes if that is less. Equal arguments give equal graphs.
+// Errors: invalid_argument for another name or a device without a roofline.
 Result<parallel::PlacementInstance> family_graph(std::string_view family, std::uint64_t seed, const parallel::DeviceCluster& cluster);
 
 }  // namespace xflow::policy

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "src/parallel/random_numbers.h"
 #include "src/policy/placement_policy.h"
@@ -14,17 +16,7 @@ class LocalPolicy final : public PlacementPolicy {
 
   Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
                             const Progress& progress) override {
-    FoundPlaces found;
-    std::optional<parallel::PlanCost> best;
-    for (const GroupPlaces& start : starts) {
-      XFLOW_TRY(const parallel::PlanCost cost, environment.cost(start));
-      ++found.samples;
-      if (best && !(cost < *best)) continue;
-      best = cost;
-      found.places = start;
-      found.best_after = found.samples;
-    }
-    found.cost = *best;
+    XFLOW_TRY(FoundPlaces found, best_start(environment, starts));
     constexpr std::uint64_t kFirstChain = 256;
     bool goes_on = environment.devices() > 1;
     for (std::uint64_t length = kFirstChain; goes_on; length *= 2) {
@@ -105,6 +97,33 @@ class LocalPolicy final : public PlacementPolicy {
 };
 
 }  // namespace
+
+Result<FoundPlaces> best_start(StepEnvironment& environment, std::span<const GroupPlaces> starts) {
+  FoundPlaces found;
+  for (const GroupPlaces& start : starts) {
+    XFLOW_TRY(const parallel::PlanCost cost, environment.cost(start));
+    ++found.samples;
+    if (found.samples > 1 && !(cost < found.cost)) continue;
+    found.places = start;
+    found.cost = cost;
+    found.best_after = found.samples;
+  }
+  return found;
+}
+
+Result<FoundPlaces> improved_by_search(FoundPlaces found, StepEnvironment& environment, std::uint64_t seed, parallel::SearchBudget& budget,
+                                       const PlacementPolicy::Progress& progress) {
+  const std::vector<GroupPlaces> next = {found.places};
+  XFLOW_TRY(FoundPlaces searched, local_policy(seed)->place(environment, next, budget, progress));
+  if (!(searched.cost < found.cost)) {
+    searched.places = std::move(found.places);
+    searched.best_after = found.best_after;
+  } else {
+    searched.best_after += found.samples;
+  }
+  searched.samples += found.samples - next.size();
+  return searched;
+}
 
 std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed) { return std::make_unique<LocalPolicy>(seed); }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "src/parallel/search_budget.h"
+#include "src/policy/go_trainer.h"
 #include "src/policy/policy_file.h"
 #include "src/policy/step_environment.h"
 
@@ -37,6 +38,13 @@ class PlacementPolicy {
                                     const Progress& progress) = 0;
 };
 
+// The best one of placements to begin with, of which there is at least one.
+Result<FoundPlaces> best_start(StepEnvironment& environment, std::span<const GroupPlaces> starts);
+
+// What was found, or what the local policy finds from it in what is left of the budget, if that is better.
+Result<FoundPlaces> improved_by_search(FoundPlaces found, StepEnvironment& environment, std::uint64_t seed, parallel::SearchBudget& budget,
+                                       const PlacementPolicy::Progress& progress);
+
 // Simulated annealing over the devices of groups: one group, a group and its neighbours, or two groups that
 // change places.
 std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed);
@@ -48,5 +56,10 @@ std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed);
 // a device that it weighs for a group. `searches_after`: then the local policy searches in what is left of
 // the budget.
 std::unique_ptr<PlacementPolicy> placeto_policy(Policy policy, std::uint64_t seed, bool searches_after);
+
+// A trained policy of GO, which plans the groups as nodes of a planned step (parallel/ordered_step.h) from
+// the best of the starts; a sample is a plan that it simulates. `searches_after`: it has half of the time,
+// and then the local policy searches.
+std::unique_ptr<PlacementPolicy> go_policy(GoPolicy policy, std::uint64_t seed, bool searches_after);
 
 }  // namespace xflow::policy

@@ -16,7 +16,7 @@ class PlacetoPolicy final : public PlacementPolicy {
   Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
                             const Progress& progress) override {
     StepVisits visits(environment);
-    XFLOW_TRY(FoundPlaces found, best_of(environment, starts));
+    XFLOW_TRY(FoundPlaces found, best_start(environment, starts));
     visits.reset(found.places);
     const std::uint64_t before = budget.spent();
     XFLOW_TRY(const GroupPlaces places, placement_of(policy_, visits, seed_, budget));
@@ -30,32 +30,10 @@ class PlacetoPolicy final : public PlacementPolicy {
     }
     if (progress) progress(found.samples, found.cost.step);
     if (!searches_after_) return found;
-    const std::vector<GroupPlaces> next = {found.places};
-    XFLOW_TRY(FoundPlaces searched, local_policy(seed_)->place(environment, next, budget, progress));
-    if (!(searched.cost < found.cost)) {
-      searched.places = std::move(found.places);
-      searched.best_after = found.best_after;
-    } else {
-      searched.best_after += found.samples;
-    }
-    searched.samples += found.samples - next.size();
-    return searched;
+    return improved_by_search(std::move(found), environment, seed_, budget, progress);
   }
 
  private:
-  static Result<FoundPlaces> best_of(StepEnvironment& environment, std::span<const GroupPlaces> starts) {
-    FoundPlaces found;
-    for (const GroupPlaces& start : starts) {
-      XFLOW_TRY(const parallel::PlanCost cost, environment.cost(start));
-      ++found.samples;
-      if (found.samples > 1 && !(cost < found.cost)) continue;
-      found.places = start;
-      found.cost = cost;
-      found.best_after = found.samples;
-    }
-    return found;
-  }
-
   Policy policy_;
   std::uint64_t seed_;
   bool searches_after_;

@@ -12,17 +12,12 @@
 namespace xflow::policy {
 namespace {
 
-constexpr std::int64_t kVersion = 1;
 constexpr std::size_t kHeaderSize = 5;
 constexpr std::int64_t kGroup = VisitEnvironment::kGroupFeatures;
 constexpr std::int64_t kDevice = VisitEnvironment::kDeviceFeatures;
 
 Result<PolicyObjective> objective_of(std::span<const std::int64_t> header, const std::string& path) {
   const auto refuse = [&](std::string message) { return fail(ErrorCode::unreadable, std::move(message), path); };
-  if (header[0] != kVersion)
-    return refuse(fmt::format("the policy has format {}, and this version of xflow reads {}", header[0], kVersion));
-  if (header[1] != static_cast<std::int64_t>(PolicyMethod::placeto))
-    return refuse(fmt::format("the policy is of an unknown method {}", header[1]));
   if (header[2] < 0 || header[2] > static_cast<std::int64_t>(PolicyObjective::step))
     return refuse(fmt::format("the policy is for an unknown objective {}", header[2]));
   if (header[3] == kGroup && header[4] == kDevice) return static_cast<PolicyObjective>(header[2]);
@@ -32,18 +27,23 @@ Result<PolicyObjective> objective_of(std::span<const std::int64_t> header, const
 
 }  // namespace
 
+Result<PolicyMethod> method_of_policy(const std::string& path) {
+  XFLOW_TRY(const WeightListReader reader, WeightListReader::open(path));
+  return reader.method();
+}
+
 Result<void> write_policy(const std::string& path, const Policy& policy) {
-  const std::array<std::int64_t, kHeaderSize> header = {kVersion, static_cast<std::int64_t>(policy.method),
+  const std::array<std::int64_t, kHeaderSize> header = {kPolicyVersion, static_cast<std::int64_t>(policy.method),
                                                         static_cast<std::int64_t>(policy.objective), kGroup, kDevice};
   return write_weight_lists(path, header, network_weights(), policy.weights, policy.training);
 }
 
 Result<Policy> read_policy(const std::string& path) {
   XFLOW_TRY(const WeightListReader reader, WeightListReader::open(path));
-  const auto header = reader.integers("policy", kHeaderSize);
-  if (!header) return fail(ErrorCode::unreadable, "the file is no policy", path);
+  XFLOW_CHECK(reader.check_method(PolicyMethod::placeto));
+  XFLOW_TRY(const auto header, reader.integers("policy", kHeaderSize));
   Policy policy;
-  XFLOW_TRY(policy.objective, objective_of(*header, path));
+  XFLOW_TRY(policy.objective, objective_of(header, path));
   XFLOW_CHECK(reader.read(network_weights(), policy.weights, policy.training));
   return policy;
 }

@@ -29,6 +29,9 @@ struct Policy {
   TrainingState training;
 };
 
+// The method of the policy in a file. Errors: io; unreadable for a file that is no policy.
+Result<PolicyMethod> method_of_policy(const std::string& path);
+
 // An .npz file: "policy" holds the version of the format, the method, the objective and the numbers of
 // features; "training" holds steps and seed; each weight has an array of its name, and three more with the
 // prefixes "last/", "moment/" and "variance/". Equal policies give equal bytes. Errors: io.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "src/policy/go_train.h"
 #include "src/policy/placement_network.h"
 #include "src/policy/policy_placement.h"
 #include "src/policy/step_visits.h"
@@ -117,6 +118,7 @@ class Training {
 }  // namespace
 
 Result<TrainPolicyResult> train(const TrainPolicyOptions& options) {
+  if (options.method == PolicyMethod::go) return go_train(options);
   XFLOW_TRY(TrainingGraphs graphs, TrainingGraphs::open(options.graphs, options.cluster));
   XFLOW_TRY(Policy policy, policy_to_train(options));
   XFLOW_TRY(Trainer trainer, Trainer::of(std::move(policy)));

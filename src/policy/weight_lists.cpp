@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "src/eval/npz.h"
 #include "src/support/file.h"
 
 namespace xflow::policy {
@@ -24,7 +23,7 @@ std::string_view bytes_of_numbers(const auto& values) {
 }  // namespace
 
 Result<void> write_weight_lists(const std::string& path, std::span<const std::int64_t> header, std::span<const WeightSize> sizes,
-                                const std::vector<Matrix>& weights, const TrainingState& training) {
+                                const std::vector<Matrix>& weights, const TrainingState& training, std::span<const eval::NpzArray> more) {
   const std::array<std::int64_t, 2> steps = {static_cast<std::int64_t>(training.steps), static_cast<std::int64_t>(training.seed)};
   const std::array<double, 1> score = {training.best_score};
   std::vector<eval::NpzArray> arrays = {
@@ -41,6 +40,7 @@ Result<void> write_weight_lists(const std::string& path, std::span<const std::in
                         bytes_of_numbers(matrix.values)});
     }
   }
+  arrays.insert(arrays.end(), more.begin(), more.end());
   XFLOW_TRY(const std::string bytes, eval::write_npz(arrays));
   return onnx_io::write_file(path, std::array<std::string_view, 1>{bytes});
 }
@@ -52,19 +52,48 @@ Result<WeightListReader> WeightListReader::open(const std::string& path) {
   return fail(ErrorCode::unreadable, fmt::format("the file is no policy: {}", arrays.error().message), path);
 }
 
-Result<std::vector<std::int64_t>> WeightListReader::integers(const std::string& name, std::size_t count) const {
+Result<PolicyMethod> WeightListReader::method() const {
+  const auto refuse = [&](std::string message) { return fail(ErrorCode::unreadable, std::move(message), path_); };
+  const auto found = arrays_.find("policy");
+  if (found == arrays_.end()) return refuse("the file is no policy");
+  const auto header = eval::integers(found->second);
+  if (!header || header->size() < 2) return refuse("the file is no policy");
+  if ((*header)[0] != kPolicyVersion)
+    return refuse(fmt::format("the policy has format {}, and this version of xflow reads {}", (*header)[0], kPolicyVersion));
+  for (const PolicyMethod method : {PolicyMethod::placeto, PolicyMethod::go}) {
+    if ((*header)[1] == static_cast<std::int64_t>(method)) return method;
+  }
+  return refuse(fmt::format("the policy is of an unknown method {}", (*header)[1]));
+}
+
+Result<void> WeightListReader::check_method(PolicyMethod expected) const {
+  XFLOW_TRY(const PolicyMethod own, method());
+  if (own == expected) return {};
+  return fail(ErrorCode::unreadable, fmt::format("the policy is of the method {}, not {}", to_string(own), to_string(expected)), path_);
+}
+
+Result<const eval::Tensor*> WeightListReader::find(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) return fail(ErrorCode::unreadable, fmt::format("the policy has no array '{}'", name), path_);
-  const auto values = eval::integers(found->second);
+  return &found->second;
+}
+
+Result<std::size_t> WeightListReader::count(const std::string& name) const {
+  XFLOW_TRY(const eval::Tensor* tensor, find(name));
+  return static_cast<std::size_t>(tensor->count());
+}
+
+Result<std::vector<std::int64_t>> WeightListReader::integers(const std::string& name, std::size_t count) const {
+  XFLOW_TRY(const eval::Tensor* tensor, find(name));
+  const auto values = eval::integers(*tensor);
   if (!values || values->size() != count)
     return fail(ErrorCode::unreadable, fmt::format("array '{}' of the policy does not have {} integers", name, count), path_);
   return *values;
 }
 
 Result<std::vector<double>> WeightListReader::numbers(const std::string& name, std::size_t count) const {
-  const auto found = arrays_.find(name);
-  if (found == arrays_.end()) return fail(ErrorCode::unreadable, fmt::format("the policy has no array '{}'", name), path_);
-  const auto values = eval::doubles(found->second);
+  XFLOW_TRY(const eval::Tensor* tensor, find(name));
+  const auto values = eval::doubles(*tensor);
   if (!values || values->size() != count || !std::ranges::all_of(*values, [](double x) { return std::isfinite(x); }))
     return fail(ErrorCode::unreadable, fmt::format("array '{}' of the policy does not have {} finite numbers", name, count), path_);
   return *values;

@@ -15,6 +15,10 @@ def schema_of(name):
     return json.loads((DOCS / f"parallel-{name}.schema.json").read_text())
 
 
+def schema_of_step():
+    return json.loads((DOCS / "placed-step.schema.json").read_text())
+
+
 def node(number, time, **more):
     return {"id": number, "cpuLatency": 10 * time, "fpgaLatency": time, "size": 1, "supportedOnFpga": True, "isBackwardNode": False, **more}
 
@@ -140,6 +144,78 @@ class PlaceTest(ProgramTest):
         text = self.run_program("place", "in.json", "--split", "split.json", "--seed", "3")
         self.assertEqual(64, text.returncode)
         self.assertIn("--split excludes --seed", text.stderr)
+
+
+# A chain whose first five nodes may be fused, beside two nodes without edges.
+STEP = {
+    **CHAIN,
+    "nodes": [*CHAIN["nodes"], node(10, 4), node(11, 4)],
+    "fusions": [{"nodeId": number, "intoId": number + 1, "saved": 0.25} for number in range(5)],
+}
+
+
+class PlaceStepTest(ProgramTest):
+    def plan(self, instance, *arguments):
+        """The text and the JSON of a run. The instance and the plan must follow their schemas."""
+        self.assertEqual([], faults(instance, schema_of("instance")))
+        self.write("in.json", json.dumps(instance))
+        text = self.succeed("place", "in.json", "--objective", "step", "--json", "out.json", *arguments)
+        plan = json.loads((self.folder / "out.json").read_text())
+        self.assertEqual([], faults(plan, schema_of_step()))
+        placed = sorted(number for device in plan["devices"] for number in device["nodes"])
+        self.assertEqual(sorted(one["id"] for one in instance["nodes"]), placed)
+        return text, plan
+
+    def test_a_plan_that_meets_its_bound_ends_the_search(self):
+        for method in ([], ["--method", "local"], ["--method", "intervals"]):
+            text, plan = self.plan(STEP, "--budget", "1000s", *method)
+            self.assertEqual(("optimal", 4.75, 4.75, 0), (plan["stop"], plan["value"], plan["bound"], plan["gap"]))
+            self.assertEqual([{"nodeId": number, "intoId": number + 1} for number in range(5)], plan["fusions"])
+            chain = next(device["nodes"] for device in plan["devices"] if 0 in device["nodes"])
+            self.assertEqual(list(range(6)), chain)
+        self.assertIn("cluster     dgx-h100\n", text)
+        self.assertIn("value       4.7500 ms\nbound       4.7500 ms, gap 0.00 %\nfused       5 of 5 nodes that could be\n", text)
+        self.assertRegex(text, r"stop        optimal after \d+ plans, seed 1\n")
+
+    def test_nodes_stay_apart_if_asked_for(self):
+        text, plan = self.plan(STEP, "--no-fusions", "--budget", "1000s")
+        self.assertEqual((6, []), (plan["value"], plan["fusions"]))
+        self.assertIn("fused       0 of 5 nodes that could be\n", text)
+
+    def test_heft_needs_no_search(self):
+        text, plan = self.plan({**STEP, "edges": [*STEP["edges"], edge(10, 11, 0.001)], "fusions": []}, "--method", "heft")
+        self.assertEqual("heft", plan["method"])
+        self.assertLess(plan["steps"], 4)
+        self.assertNotIn("fused", text)
+
+    def test_the_same_steps_and_seed_give_the_same_plan(self):
+        # A tree of more nodes than devices, whose transfers take as long as its nodes.
+        many = {**CHAIN, "nodes": [node(number, 1 + number % 5) for number in range(63)],
+                "edges": [edge(number // 2, number, 2) for number in range(2, 63)]}
+        plans = [self.plan(many, "--steps", "500", "--seed", seed)[1] for seed in ("1", "1", "2")]
+        self.assertEqual(plans[0], plans[1])
+        self.assertEqual("steps", plans[0]["stop"])
+        self.assertNotEqual(plans[0]["devices"], plans[2]["devices"])
+        self.assertLessEqual(self.plan(many, "--steps", "2000")[1]["value"], plans[0]["value"])
+
+    def test_memory_that_lacks_is_said(self):
+        big = {**CHAIN, "nodes": [{**one, "size": 5e11} for one in CHAIN["nodes"]], "maxSizePerFPGA": 1e12}
+        text, plan = self.plan(big, "--steps", "50")
+        self.assertEqual(6 * (5e11 - 8e10), plan["missing"])
+        self.assertIn("\ndevices lack 2520000000000 bytes of memory\n", text)
+
+    def test_messages(self):
+        self.write("in.json", json.dumps(STEP))
+        step = ["place", "in.json", "--objective", "step"]
+        self.fail_with(64, "the objective step has no method 'orders'", *step, "--method", "orders")
+        self.fail_with(64, "the objective max-load has no method 'heft'", "place", "in.json", "--method", "heft")
+        self.fail_with(64, "--split is for the objectives max-load and latency", *step, "--split", "in.json")
+        self.fail_with(64, "--cluster is for the objective step", "place", "in.json", "--cluster", "dgx-h100")
+        self.fail_with(64, "--no-fusions is for the objective step", "place", "in.json", "--no-fusions")
+        coloured = {**CHAIN, "nodes": [{**one, "colorClass": one["id"] // 2} for one in CHAIN["nodes"]]}
+        self.write("coloured.json", json.dumps(coloured))
+        self.fail_with(3, "coloured.json: nodes 0 and 1 have one colour class: a planned step places nodes one by one", "place",
+                       "coloured.json", "--objective", "step")
 
 
 if __name__ == "__main__":

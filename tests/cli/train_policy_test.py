@@ -5,7 +5,7 @@ import unittest
 
 import numpy
 import program
-from place_test import CHAIN, node, schema_of
+from place_test import CHAIN, node, schema_of, schema_of_step
 from json_schema import faults
 from program import ProgramTest
 
@@ -60,7 +60,7 @@ class TrainPolicyTest(ProgramTest):
         self.write("in.json", json.dumps(CHAIN))
         self.write("text.npz", "no archive")
         self.train("policy.npz", "--graphs", "in.json", "--steps", "0")
-        self.fail_with(64, "there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception",
+        self.fail_with(64, "there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception, large",
                        "train-policy", "--graphs", "generator:trees", "--out", "new.npz")
         self.fail_with(64, "in.json: the policy would overwrite a file that is read", "train-policy", "--graphs", "in.json", "--out", "in.json")
         (self.folder / "empty").mkdir()
@@ -84,6 +84,44 @@ class TrainPolicyTest(ProgramTest):
         run = self.run_program("place", "in.json", "--policy", "text.npz")
         self.assertEqual(2, run.returncode)
         self.assertRegex(run.stderr, r"text\.npz: the file is no policy: ")
+
+    def test_go_plans_steps(self):
+        arguments = ["--method", "go", "--graphs", "generator:recurrent"]
+        self.assertRegex(self.train("go.npz", *arguments, "--steps", "9"), r"\Asteps       9\nstop        finished\n")
+        self.train("parts.npz", *arguments, "--steps", "2")
+        self.train("parts.npz", *arguments, "--steps", "9", "--resume")
+        self.assertEqual((self.folder / "go.npz").read_bytes(), (self.folder / "parts.npz").read_bytes())
+        self.write("in.json", json.dumps(CHAIN))
+        plans = []
+        for then in ([], ["--then", "local-search"]):
+            text = self.succeed("place", "in.json", "--objective", "step", "--cluster", "flexflow-k80", "--policy", "go.npz", *then,
+                                "--steps", "400", "--json", "out.json")
+            self.assertIn("method      policy\n", text)
+            plans.append(json.loads((self.folder / "out.json").read_text()))
+            self.assertEqual([], faults(plans[-1], schema_of_step()))
+        self.assertEqual("policy", plans[0]["method"])
+
+    def test_policies_of_another_method_are_refused(self):
+        self.write("in.json", json.dumps(CHAIN))
+        self.train("placeto.npz", "--graphs", "in.json", "--steps", "0")
+        self.train("go.npz", "--method", "go", "--graphs", "in.json", "--steps", "0")
+        step = ["place", "in.json", "--objective", "step", "--policy"]
+        self.fail_with(2, "placeto.npz: the policy is of the method placeto, not go", *step, "placeto.npz")
+        self.fail_with(2, "go.npz: the policy is of the method go, not placeto", "place", "in.json", "--policy", "go.npz")
+        self.fail_with(2, "placeto.npz: the policy is of the method placeto, not go", "train-policy", "--method", "go", "--graphs", "in.json",
+                       "--out", "placeto.npz", "--resume")
+        self.fail_with(64, "the method go has the objective step alone, not latency", "train-policy", "--method", "go", "--objective",
+                       "latency", "--graphs", "in.json", "--out", "new.npz")
+        self.fail_with(64, "the method 'heft' does not go with a policy", *step, "go.npz", "--method", "heft")
+        with numpy.load(self.folder / "go.npz") as file:
+            arrays = dict(file)
+        numpy.savez(self.folder / "other.npz", **{**arrays, "policy": numpy.array([1, 1, 80, 12])})
+        self.fail_with(2, "other.npz: the policy is for 80 features of nodes and 12 of devices, and there are 79 and 12", *step, "other.npz")
+        numpy.savez(self.folder / "other.npz", **{**arrays, "graphs": numpy.array([-1, 2, 0])})
+        self.fail_with(2, "other.npz: array 'graphs' of the policy has numbers that are out of range", *step, "other.npz")
+        del arrays["fused"]
+        numpy.savez(self.folder / "other.npz", **arrays)
+        self.fail_with(2, "other.npz: the policy has no array 'fused'", *step, "other.npz")
 
     def test_policies_of_other_features_are_refused(self):
         self.write("in.json", json.dumps(CHAIN))

@@ -1,6 +1,7 @@
 #include "src/eval/npz.h"
 
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -101,6 +102,26 @@ TEST(Npz, IsReadAsItWasWritten) {
   EXPECT_EQ(type_text(read->at("scalar")), "bool[]");
   EXPECT_EQ(type_text(read->at("empty")), "int64[0,4]");
   EXPECT_EQ(*integers(read->at("row")), std::vector<std::int64_t>{257});
+}
+
+std::uint32_t number_at(const std::string& bytes, std::size_t at, std::size_t size) {
+  std::uint32_t number = 0;
+  for (std::size_t k = size; k-- > 0;) number = number << 8U | static_cast<unsigned char>(bytes[at + k]);
+  return number;
+}
+
+TEST(Npz, WrittenArchivesHaveTheChecksumsOfTheirFiles) {
+  const std::vector<NpzArray> arrays = {{"row", ir::DataType::uint16, {1}, std::string_view("\1\1", 2)},
+                                        {"empty", ir::DataType::int64, {0}, {}}};
+  const std::string bytes = *write_npz(arrays);
+  std::size_t at = 0;
+  for (std::size_t k = 0; k < arrays.size(); ++k) {
+    ASSERT_EQ("PK\3\4", bytes.substr(at, 4));
+    const std::size_t content = at + 30 + number_at(bytes, at + 26, 2) + number_at(bytes, at + 28, 2);
+    const std::uint32_t size = number_at(bytes, at + 22, 4);
+    EXPECT_EQ(crc32_z(0, reinterpret_cast<const Bytef*>(bytes.data() + content), size), number_at(bytes, at + 14, 4)) << k;
+    at = content + size;
+  }
 }
 
 TEST(Npz, TypesThatNumpyDoesNotHaveAreRefused) {

@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "src/parallel/large_graphs.h"
 #include "src/parallel/ordered_search.h"
 #include "src/policy/go_plan.h"
 #include "src/policy/go_policy_file.h"
-#include "src/policy/go_train.h"
+#include "src/policy/policy_file.h"
+#include "src/policy/train_policy.h"
 #include "tests/parallel/ordered_graphs.h"
 #include "tests/policy/interpreted_network.h"
 #include "tests/policy/random_matrix.h"
@@ -107,32 +110,72 @@ TEST(Go, PlansOnlyWhatItsHeadsAllow) {
   EXPECT_EQ(own.start.fused, found->plan.fused);
 }
 
-GoPolicy shortly_trained(std::uint64_t updates) {
-  GoTrainOptions options;
-  options.cluster = *parallel::preset_cluster("dgx-h100");
-  options.sizes = {200};
-  options.updates = updates;
-  return *go_train(options);
+// Small graphs without fusions, whose training takes a moment.
+TrainPolicyOptions training_options(const std::string& name, std::uint64_t steps) {
+  TrainPolicyOptions options;
+  options.method = PolicyMethod::go;
+  options.objective = PolicyObjective::step;
+  options.graphs = "generator:recurrent,cells";
+  options.out = (std::filesystem::temp_directory_path() / ("xflow-go-" + name + ".npz")).string();
+  options.steps = steps;
+  return options;
 }
 
-TEST(Go, TrainsTheSameWeightsEachTime) {
-  const GoPolicy first = shortly_trained(3);
-  EXPECT_EQ(3U, first.training.steps);
-  EXPECT_NE(first_go_weights(1), first.training.weights);
-  EXPECT_EQ(first.training.weights, shortly_trained(3).training.weights);
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Go, TrainsTheSameWeightsWithAndWithoutInterruption) {
+  const TrainPolicyOptions whole = training_options("whole", 25);
+  const auto trained = train(whole);
+  ASSERT_TRUE(trained) << trained.error().text();
+  EXPECT_EQ(25U, trained->steps);
+  EXPECT_EQ(TrainingStop::finished, trained->stop);
+  const GoPolicy policy = *read_go_policy(whole.out);
+  EXPECT_NE(first_go_weights(1), policy.training.weights);
+  EXPECT_EQ(8U, policy.graphs.size());
+  TrainPolicyOptions parts = training_options("parts", 3);
+  for (const std::uint64_t steps : {3, 12, 25}) {
+    parts.steps = steps;
+    ASSERT_TRUE(train(parts));
+    parts.resume = true;
+  }
+  EXPECT_EQ(content_of(whole.out), content_of(parts.out));
+  for (const std::string& path : {whole.out, parts.out}) std::filesystem::remove(path);
+}
+
+TEST(Go, TrainingsThatAreCancelledKeepWhatTheyHave) {
+  TrainPolicyOptions options = training_options("cancelled", 1000);
+  options.progress = [&](const TrainingProgress& /*progress*/) { options.cancel.finish(); };
+  const auto trained = train(options);
+  ASSERT_TRUE(trained) << trained.error().text();
+  EXPECT_EQ(TrainingStop::cancelled, trained->stop);
+  EXPECT_EQ(first_go_weights(1), read_go_policy(options.out)->weights);
+  std::filesystem::remove(options.out);
+}
+
+TEST(Go, TrainingsHaveTheObjectiveStepAlone) {
+  TrainPolicyOptions options = training_options("objective", 1);
+  options.objective = PolicyObjective::latency;
+  EXPECT_EQ("the method go has the objective step alone, not latency", train(options).error().text());
 }
 
 TEST(Go, FilesKeepPolicies) {
   const std::string path = (std::filesystem::temp_directory_path() / "xflow-go-test.npz").string();
-  const GoPolicy policy = shortly_trained(1);
+  GoPolicy policy = first_go_policy(3);
+  policy.training.steps = 7;
+  policy.graphs = {{5, {{1, 0, 2}, {0.5F, -1, 3}, {true, false}}}, {9, {{0}, {1}, {}}}};
   ASSERT_TRUE(write_go_policy(path, policy));
   const auto read = read_go_policy(path);
   ASSERT_TRUE(read) << read.error().text();
   EXPECT_EQ(policy.weights, read->weights);
   EXPECT_EQ(policy.training.weights, read->training.weights);
   EXPECT_EQ(policy.training.variances, read->training.variances);
-  EXPECT_EQ(1U, read->training.steps);
-  EXPECT_EQ(ErrorCode::unreadable, read_policy(path).error().code);
+  EXPECT_EQ(7U, read->training.steps);
+  EXPECT_EQ(policy.graphs, read->graphs);
+  EXPECT_EQ(PolicyMethod::go, *method_of_policy(path));
+  EXPECT_EQ(path + ": the policy is of the method go, not placeto", read_policy(path).error().text());
   std::filesystem::remove(path);
 }
 

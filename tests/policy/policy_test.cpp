@@ -65,8 +65,9 @@ TEST(GraphFamilies, AreAcyclicConnectedAndFitTheirDevices) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
       const PlacementInstance instance = *family_graph(family, seed, cluster());
       const auto nodes = static_cast<std::uint32_t>(instance.nodes.size());
-      EXPECT_GE(nodes, 40U) << family << " " << seed;
-      EXPECT_LE(nodes, 350U) << family << " " << seed;
+      EXPECT_GE(nodes, family == "large" ? 1000U : 40U) << family << " " << seed;
+      EXPECT_LE(nodes, family == "large" ? 2000U : 350U) << family << " " << seed;
+      EXPECT_EQ(family == "large", !instance.fusions.empty());
       EXPECT_EQ(std::nullopt, parallel::node_of_cycle(nodes, instance.edges)) << family;
       std::set<std::uint32_t> touched;
       double all = 0;
@@ -92,7 +93,7 @@ TEST(GraphFamilies, DependOnTheSeedAlone) {
 }
 
 TEST(GraphFamilies, NameWhatThereIs) {
-  EXPECT_EQ("there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception",
+  EXPECT_EQ("there is no family of graphs 'trees'; the families are cells, transformers, layers, recurrent, inception, large",
             family_graph("trees", 1, cluster()).error().message);
 }
 

@@ -257,5 +257,19 @@ TEST(PlacementPolicy, LearnsFromMeasuredSteps) {
   }
 }
 
+TEST(PlacementPolicy, OfGoIsNotWorseThanItsStartsAndDependsOnTheSeedAlone) {
+  for (const bool searches : {false, true}) {
+    TestSplit split = split_of(parallel::attention(), 3);
+    StepEnvironment environment(*split.model, split.cluster, StepKind::training);
+    const std::vector<GroupPlaces> starts = {GroupPlaces(environment.groups(), 0)};
+    const FoundPlaces found = found_by(*go_policy(first_go_policy(1), 1, searches), environment, starts, 3000);
+    EXPECT_LT(found.cost, *environment.simulate(starts[0]));
+    EXPECT_EQ(found.cost, *environment.simulate(found.places));
+    EXPECT_LE(found.samples, starts.size() + 3000);
+    EXPECT_LE(found.best_after, found.samples);
+    EXPECT_EQ(found.places, found_by(*go_policy(first_go_policy(1), 1, searches), environment, starts, 3000).places);
+  }
+}
+
 }  // namespace
 }  // namespace xflow::policy
