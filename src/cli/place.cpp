@@ -153,10 +153,10 @@ void add_place(CLI::App& sub, Command& command) {
   group(sub, "Search", {"--method", "--policy", "--then", "--budget", "--steps", "--seed"});
   group(sub, "Output", {"--json"});
   sub.footer(
-      "The max load is the largest load of a device, the time between two samples in a full pipeline: methods\n"
-      "orders, ideals (the best contiguous placement), milp (bounds by mixed integer programs, where xflow is\n"
-      "built with Cbc) and local. The latency of a sample has greedy, list and local. auto runs all of them\n"
-      "and keeps the best placement. The bound holds for every placement.\n\n"
+      "The max load is the largest load of a device, the time between two samples in a full pipeline. It\n"
+      "has the methods orders, ideals (the best contiguous placement), milp (bounds by mixed integer\n"
+      "programs, where xflow is built with Cbc) and local. The latency of a sample has greedy, list and\n"
+      "local. auto runs all of them and keeps the best placement. The bound holds for every placement.\n\n"
       "A step is simulated on a cluster; its plan has an order of the nodes and which of them are fused:\n"
       "methods heft, intervals and local, which is auto.\n\n" +
       examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
