@@ -347,11 +347,22 @@ class ParallelizeTest(ProgramTest):
             self.assertLessEqual(plan["step_seconds"], min(start["step_seconds"] for start in plan["starts"]) * (1 + 1e-9))
             self.assertIn(" proposals for ", text)
         for arguments, message in [(["--method", "placeto"], "the method 'placeto' needs a policy"),
+                                   (["--method", "go"], "the method 'go' needs a policy"),
                                    (["--method", "local", "--policy", policy], "the method 'local' does not go with a policy"),
                                    (["--policy", policy, "--rewrite"], "the method 'placeto' does not go with rewrites"),
                                    (["--policy", policy, "--reward", "measured"], "measured steps are for the methods local and colocrl")]:
             run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", *arguments)
             self.assertEqual((64, f"xflow: {message} (see 'xflow parallelize --help')\n"), (run.returncode, run.stderr))
+
+    def test_a_policy_of_go_places_whole_nodes(self):
+        self.succeed("train-policy", "--method", "go", "--graphs", "generator:layers", "--steps", "0", "--out", "go.npz", "--quiet")
+        for more in [[], ["--then", "local-search"], ["--method", "go", "--objective", "training-step"]]:
+            text, plan = self.parallelize("--policy", "go.npz", *more)
+            self.assertEqual("go", plan["method"])
+            self.assertLessEqual(plan["step_seconds"], min(start["step_seconds"] for start in plan["starts"]) * (1 + 1e-9))
+            self.assertIn(" proposals for ", text)
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--method", "placeto", "--policy", "go.npz")
+        self.assertEqual((2, "xflow: go.npz: the policy is of the method go, not placeto\n"), (run.returncode, run.stderr))
 
     def test_whole_nodes_are_placed(self):
         """Two chains of two products that a sum joins: a device each."""
