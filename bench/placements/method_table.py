@@ -1,9 +1,9 @@
 """Compares the methods of xflow parallelize at equal total time, and prints a table in Markdown.
 
-    method_table.py PROGRAM POLICY CLUSTER MODEL... [--budgets 1s 10s 60s] [--objective training-step]
+    method_table.py PROGRAM POLICY GO_POLICY CLUSTER MODEL... [--budgets 1s 10s 60s] [--objective training-step]
 
 The simulated steps of each model by the search of splits (auto), of whole nodes by `local` and `colocrl`, and by POLICY (`xflow train-policy
---objective step`) alone and with a local search after it. The last rows are geometric means of step / best step of whole nodes in the table.
+--objective step`) and GO_POLICY (`xflow train-policy --method go`), each alone and with a local search after it. The last rows are geometric means of step / best step of whole nodes in the table.
 """
 
 import argparse
@@ -13,14 +13,15 @@ import pathlib
 import subprocess
 import tempfile
 
-METHODS = [("splits", []), ("local", ["--method", "local"]), ("colocrl", ["--method", "colocrl"]), ("policy", ["--policy"]),
-           ("policy, then local", ["--policy", "--then", "local-search"])]
+METHODS = [("splits", []), ("local", ["--method", "local"]), ("colocrl", ["--method", "colocrl"]), ("Placeto", ["policy"]),
+           ("Placeto, then local", ["policy", "--then", "local-search"]), ("GO", ["go_policy"]),
+           ("GO, then local", ["go_policy", "--then", "local-search"])]
 
 
 def step(arguments, model, budget, options):
     with tempfile.TemporaryDirectory() as folder:
         out = pathlib.Path(folder) / "plan.json"
-        options = [word for option in options for word in ([option, arguments.policy] if option == "--policy" else [option])]
+        options = [word for option in options for word in (["--policy", getattr(arguments, option)] if option.endswith("policy") else [option])]
         command = [arguments.program, "parallelize", model, "--cluster", arguments.cluster, "--objective", arguments.objective, "--budget", budget,
                    "--out", out, "--quiet", *options]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
@@ -33,6 +34,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("policy")
+    parser.add_argument("go_policy")
     parser.add_argument("cluster")
     parser.add_argument("models", nargs="+", type=pathlib.Path)
     parser.add_argument("--budgets", nargs="+", default=["1s", "10s", "60s"])

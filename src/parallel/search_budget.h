@@ -48,6 +48,8 @@ class SearchBudget {
     if (part.stop_ && (*part.stop_ != PlacementStop::steps || part.most_ == most_ - (spent_ - part.spent_))) stop_ = part.stop_;
   }
   std::uint64_t spent() const { return spent_; }
+  // The number of steps up to the limit.
+  std::uint64_t left() const { return most_ - spent_; }
   // Whether this share of the time limit is over, or the search is cancelled.
   bool is_past(double share) const {
     if (cancel_.is_finishing()) return true;

@@ -14,6 +14,7 @@
 namespace xflow::policy {
 namespace {
 
+constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 constexpr std::uint32_t kPlansOfPass = 128;
 constexpr std::array<double, 2> kTemperatures = {1, 1.5};
 // Nodes that change in a plan of the first pass: so many, or this share of all.
@@ -33,9 +34,10 @@ class GoPlanner {
         options_(options),
         random_(options.seed),
         budget_(budget),
-        bound_(parallel::ordered_bound(problem, options.heads.fusions)) {
+        bound_(options.judge ? 0 : parallel::ordered_bound(problem, options.heads.fusions)) {
     budget_.spend();
-    best_ = {start, episode_.step().seconds, episode_.step().missing, 1};
+    const parallel::OrderedStep step = options.judge ? *options.judge(start, kNoLimit) : episode_.step();
+    best_ = {start, step.seconds, step.missing, 1};
     order_.resize(episode_.view().segments());
     std::iota(order_.begin(), order_.end(), 0);
     changes_ = std::max(kFirstChanges, kFirstShare * episode_.view().graph().nodes());
@@ -56,7 +58,11 @@ class GoPlanner {
   }
 
  private:
-  bool is_over() const { return budget_.stop() || budget_.is_past(options_.share) || (best_.missing == 0 && best_.step <= bound_); }
+  bool is_over() const {
+    if (budget_.stop() || (best_.missing == 0 && best_.step <= bound_)) return true;
+    // At the end of the time, spend() says why.
+    return options_.share < 1 && budget_.is_past(options_.share);
+  }
 
   void draw(std::uint32_t pass) {
     GoPlanView& view = episode_.view();
@@ -79,7 +85,8 @@ class GoPlanner {
 
   void simulate(parallel::OrderedPlan plan, double limit) {
     ++best_.proposals;
-    const auto step = episode_.view().simulate(plan, current_.missing > 0 ? std::numeric_limits<double>::infinity() : limit);
+    const double own_limit = current_.missing > 0 ? kNoLimit : limit;
+    const auto step = options_.judge ? options_.judge(plan, own_limit) : episode_.view().simulate(plan, own_limit);
     if (!step || step->missing > current_.missing || (step->missing == current_.missing && step->seconds > limit)) return;
     current_ = {std::move(plan), step->seconds, step->missing, 0};
     if (std::pair(step->missing, step->seconds) >= std::pair(best_.missing, best_.step)) return;

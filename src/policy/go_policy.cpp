@@ -1,4 +1,5 @@
-#include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "src/parallel/ordered_starts.h"
@@ -8,8 +9,7 @@
 namespace xflow::policy {
 namespace {
 
-constexpr std::uint32_t kPassesOfRound = 4;
-constexpr int kRoundsWithoutGain = 4;
+constexpr std::uint64_t kJudgedPerReport = 256;
 
 // Groups as nodes of a planned step. Edges against the order of groups are left out.
 parallel::Workload workload_of(const PlacedSteps& steps) {
@@ -25,8 +25,36 @@ parallel::Workload workload_of(const PlacedSteps& steps) {
   return workload;
 }
 
-// Plans devices and order of groups as nodes of a planned step (parallel/ordered_step.h), round by round
-// from the best placement. Its devices are then compared by the cost of the environment.
+// Costs of plans in an environment, and the best of them.
+class JudgedPlans {
+ public:
+  JudgedPlans(StepEnvironment& environment, FoundPlaces& found, const PlacementPolicy::Progress& progress)
+      : environment_(environment), found_(found), progress_(progress) {}
+
+  std::optional<parallel::OrderedStep> judge(const parallel::OrderedPlan& plan, double limit) {
+    // Only plans within the memory have a limit.
+    const parallel::PlanCost most = limit < std::numeric_limits<double>::infinity() ? parallel::PlanCost{0, limit} : parallel::kAnyCost;
+    ++found_.samples;
+    if (progress_ && found_.samples % kJudgedPerReport == 0) progress_(found_.samples, found_.cost.step);
+    const auto cost = environment_.simulate(plan.devices, most);
+    if (!cost) return std::nullopt;
+    environment_.keep();
+    if (*cost < found_.cost) {
+      found_.places = plan.devices;
+      found_.cost = *cost;
+      found_.best_after = found_.samples;
+    }
+    return parallel::OrderedStep{cost->step, cost->missing};
+  }
+
+ private:
+  StepEnvironment& environment_;
+  FoundPlaces& found_;
+  const PlacementPolicy::Progress& progress_;
+};
+
+// The network sees the plan of a step whose nodes are groups (parallel/ordered_step.h), and the devices of
+// the plans that are drawn are judged by the environment.
 class GoPlacementPolicy final : public PlacementPolicy {
  public:
   GoPlacementPolicy(GoPolicy policy, std::uint64_t seed, bool searches_after)
@@ -38,23 +66,14 @@ class GoPlacementPolicy final : public PlacementPolicy {
     const parallel::Workload workload = workload_of(environment);
     XFLOW_CHECK(parallel::check_workload(workload, environment.devices()));
     const parallel::OrderedProblem problem{workload, environment.cluster(), {}};
-    const parallel::OrderedPlan ranks = parallel::one_device_plan(problem, {}, 0);
-    GoPlanOptions options{seed_, {true, true, false}, kPassesOfRound, searches_after_ ? 0.5 : 1};
-    for (int without_gain = 0; without_gain < kRoundsWithoutGain && !budget.stop() && !budget.is_past(options.share); ++options.seed) {
-      const parallel::OrderedPlan start{found.places, ranks.priorities, {}};
-      const std::uint64_t before = budget.spent();
-      XFLOW_TRY(const parallel::OrderedResult planned, plan_by_go(problem, policy_, start, options, budget));
-      found.samples += budget.spent() - before;
-      XFLOW_TRY(const parallel::PlanCost cost, environment.cost(planned.plan.devices));
-      ++without_gain;
-      if (cost < found.cost) {
-        found.places = planned.plan.devices;
-        found.cost = cost;
-        found.best_after = found.samples;
-        without_gain = 0;
-      }
-      if (progress) progress(found.samples, found.cost.step);
-    }
+    parallel::OrderedPlan start = parallel::one_device_plan(problem, {}, 0);
+    start.devices = found.places;
+    JudgedPlans judged(environment, found, progress);
+    GoPlanOptions options{seed_, {true, false, false}, 0, searches_after_ ? 0.5 : 1, {}};
+    options.judge = [&](const parallel::OrderedPlan& plan, double limit) { return judged.judge(plan, limit); };
+    parallel::SearchBudget part = searches_after_ ? budget.part(budget.left() / 2) : budget.part(budget.left());
+    XFLOW_CHECK(plan_by_go(problem, policy_, start, options, part));
+    budget.take_back(part);
     if (!searches_after_) return found;
     return improved_by_search(std::move(found), environment, seed_, budget, progress);
   }

@@ -57,9 +57,8 @@ std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed);
 // the budget.
 std::unique_ptr<PlacementPolicy> placeto_policy(Policy policy, std::uint64_t seed, bool searches_after);
 
-// A trained policy of GO, which plans the groups as nodes of a planned step (parallel/ordered_step.h) from
-// the best of the starts; a sample is a plan that it simulates. `searches_after`: it has half of the time,
-// and then the local policy searches.
+// A trained policy of GO, which draws devices of groups from the best of the starts. `searches_after`: it
+// has half of the time and of the steps, and then the local policy searches.
 std::unique_ptr<PlacementPolicy> go_policy(GoPolicy policy, std::uint64_t seed, bool searches_after);
 
 }  // namespace xflow::policy

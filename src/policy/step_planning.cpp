@@ -55,8 +55,7 @@ Result<parallel::OrderedResult> plan_by_policy(const parallel::OrderedProblem& p
   go.heads.fusions = options.fuses;
   if (!options.search_after) return plan_by_go(problem, policy, start.plan, go, budget);
   go.share = 0.5;
-  const std::uint64_t most = options.steps ? (*options.steps - std::min(*options.steps, budget.spent())) / 2 : UINT64_MAX;
-  parallel::SearchBudget part = budget.part(most);
+  parallel::SearchBudget part = budget.part(budget.left() / 2);
   XFLOW_TRY(const parallel::OrderedResult found, plan_by_go(problem, policy, start.plan, go, part));
   budget.take_back(part);
   return parallel::improve_ordered(problem, found.plan, options.fuses, options.seed, budget);
