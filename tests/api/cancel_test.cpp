@@ -23,7 +23,7 @@ namespace {
 const Error kCancelled{ErrorCode::limit, "cancelled", ""};
 
 std::filesystem::path folder(const char* name) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / name;
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;

@@ -133,7 +133,7 @@ TEST(Context, KeepsWhatVerifyDecided) {
 }
 
 TEST(Context, KeepsWhatAProfileMeasured) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "context_profile";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "context_profile";
   std::filesystem::create_directories(folder);
   const std::string model = write_relu_model(folder / "m.onnx");
   const auto device = std::make_shared<FormulaDevice>();

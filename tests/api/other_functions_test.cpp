@@ -17,8 +17,8 @@
 namespace xflow {
 namespace {
 
-std::filesystem::path folder(const char* name) {
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / name;
+std::filesystem::path fresh_folder(const char* name) {
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / name;
   std::filesystem::remove_all(path);
   std::filesystem::create_directories(path);
   return path;
@@ -28,7 +28,7 @@ TEST(Generate, FindsRules) {
   GenerateOptions options;
   options.operators = {"relu", "transpose"};
   options.max_operators = 2;
-  options.out = folder("generate");
+  options.out = fresh_folder("generate");
   const auto summary = generate(options);
   ASSERT_TRUE(summary) << summary.error().text();
   EXPECT_GT(summary->graphs, 0U);
@@ -40,7 +40,7 @@ TEST(Generate, FindsRules) {
   ASSERT_TRUE(*job);
   EXPECT_EQ((*job)->operators, options.operators);
   EXPECT_EQ((*job)->max_operators, 2U);
-  EXPECT_FALSE(*generator_job(folder("no_job")));
+  EXPECT_FALSE(*generator_job(fresh_folder("no_job")));
 }
 
 TEST(Generate, RefusesWhatItDoesNotKnow) {
@@ -77,10 +77,10 @@ TEST(Generate, LetsOthersDoTheWork) {
   GenerateOptions options;
   options.operators = {"relu", "transpose"};
   options.max_operators = 2;
-  options.out = folder("generate_alone");
+  options.out = fresh_folder("generate_alone");
   ASSERT_TRUE(generate(options));
   GenerateOptions shared = options;
-  shared.out = folder("generate_shared");
+  shared.out = fresh_folder("generate_shared");
   CountingWorkers workers(shared);
   const auto summary = generate(shared, &workers);
   ASSERT_TRUE(summary) << summary.error().text();
@@ -98,7 +98,7 @@ std::string written(const std::filesystem::path& path, const std::string& text) 
 }
 
 TEST(Models, SayWhatTheyHold) {
-  const auto info = inspect_model(written(folder("models") / "m.onnx", relu_model()));
+  const auto info = inspect_model(written(fresh_folder("models") / "m.onnx", relu_model()));
   ASSERT_TRUE(info) << info.error().text();
   EXPECT_EQ(info->ir_version, 8);
   ASSERT_EQ(info->operator_sets.size(), 1U);
@@ -114,7 +114,7 @@ TEST(Models, SayWhatTheyHold) {
 }
 
 TEST(Check, ComparesModels) {
-  const std::filesystem::path at = folder("check");
+  const std::filesystem::path at = fresh_folder("check");
   const std::string a = written(at / "a.onnx", relu_model());
   std::string other = relu_model();
   other.replace(other.find("Relu"), 4, "Sqrt");
@@ -141,7 +141,7 @@ constexpr std::string_view kProfile =
     "roofline peak float32 10000000000000\n";
 
 TEST(Profile, IsReadMergedAndWritten) {
-  const std::filesystem::path at = folder("profile");
+  const std::filesystem::path at = fresh_folder("profile");
   auto profile = Profile::read(written(at / "npu.xprof", std::string(kProfile)));
   ASSERT_TRUE(profile) << profile.error().text();
   EXPECT_EQ(profile->kernels(), 0U);
@@ -182,7 +182,7 @@ TEST(Errors, OfExceptionsAreSentences) {
 }
 
 TEST(Reports, MayNotTakeThePlaceOfTheModel) {
-  const std::filesystem::path at = folder("reports");
+  const std::filesystem::path at = fresh_folder("reports");
   const auto refused = check_report_path(at / "m.onnx", at / "m.onnx", at / "out.onnx", "", {});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().message, "the report would overwrite the model that is read");

@@ -66,7 +66,7 @@ TEST(RuleSets, OfTextsThatAreNoRulesSayWhere) {
 }
 
 TEST(RuleSets, AreWrittenAndReadAgain) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "rule_sets";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "rule_sets";
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(parsed().write(folder / "my.rules"));
   const auto read = RuleSet::read({folder});
@@ -175,7 +175,7 @@ TEST(Derive, CountsAndMinimizes) {
 }
 
 TEST(RecordsOfRules, AreCheckedAndRenewed) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "rule_records";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "rule_records";
   std::filesystem::create_directories(folder);
   ASSERT_TRUE(only("twice").write(folder / "my.rules"));
   ASSERT_TRUE(renew_records(folder));

@@ -22,7 +22,7 @@ namespace {
 
 using testing::gpu_profile;
 
-constexpr std::string_view kRoofline = "roofline launch 20000\nroofline bandwidth 9e+11\nroofline peak float32 1.4e+13\n";
+constexpr std::string_view kGpuRoofline = "roofline launch 20000\nroofline bandwidth 9e+11\nroofline peak float32 1.4e+13\n";
 constexpr std::string_view kGpu = "roofline multiprocessors 80\nroofline cache 6000000\n";
 const GpuSizes kSizes{9e11, 1.4e13, 80, 6e6};
 
@@ -78,21 +78,21 @@ double mean_error(ProfileDevice& device, const std::vector<Product>& products) {
 TEST(WaveModel, PredictsProductsThatItWasNotFittedOn) {
   const std::string lines = lines_of(random_products(1, 500));
   const std::vector<Product> others = random_products(2, 200);
-  ProfileDevice waves(gpu_profile(std::string(kRoofline) + std::string(kGpu) + lines));
-  ProfileDevice sum(gpu_profile(std::string(kRoofline) + lines));
-  ProfileDevice roofline(gpu_profile(std::string(kRoofline)));
+  ProfileDevice waves(gpu_profile(std::string(kGpuRoofline) + std::string(kGpu) + lines));
+  ProfileDevice sum(gpu_profile(std::string(kGpuRoofline) + lines));
+  ProfileDevice roofline(gpu_profile(std::string(kGpuRoofline)));
   const double error = mean_error(waves, others);
   EXPECT_LT(error, 0.12);
   EXPECT_LT(error, 0.7 * mean_error(sum, others));
   EXPECT_LT(error, 0.5 * mean_error(roofline, others));
-  ProfileDevice same(gpu_profile(std::string(kRoofline) + std::string(kGpu) + lines));
+  ProfileDevice same(gpu_profile(std::string(kGpuRoofline) + std::string(kGpu) + lines));
   EXPECT_EQ(error, mean_error(same, others));
 }
 
 TEST(WaveModel, NeedsAllSizesOfTheGpuAndEnoughKernels) {
   const std::vector<Product> others = random_products(2, 50);
   const auto error_with = [&](const std::string& sizes, std::size_t kernels) {
-    ProfileDevice device(gpu_profile(std::string(kRoofline) + sizes + lines_of(random_products(1, kernels))));
+    ProfileDevice device(gpu_profile(std::string(kGpuRoofline) + sizes + lines_of(random_products(1, kernels))));
     return mean_error(device, others);
   };
   const double sum = error_with("", 100);
@@ -105,8 +105,8 @@ TEST(WaveModel, NeedsAllSizesOfTheGpuAndEnoughKernels) {
 // The roofline prices other types and kernels.
 TEST(WaveModel, PricesProductsOfAGpuWithoutMeasuredKernels) {
   const std::string rest = "roofline peak float16 1.1e+14\n";
-  ProfileDevice waves(gpu_profile(std::string(kRoofline) + std::string(kGpu) + rest));
-  ProfileDevice roofline(gpu_profile(std::string(kRoofline) + rest));
+  ProfileDevice waves(gpu_profile(std::string(kGpuRoofline) + std::string(kGpu) + rest));
+  ProfileDevice roofline(gpu_profile(std::string(kGpuRoofline) + rest));
   const auto times = [&](const std::string& text) {
     const ops::KernelSpec spec = ops::parse_kernel(text).value();
     return std::pair(waves.measure(spec, Layout::plain).value().median.count(),

@@ -17,7 +17,7 @@
 namespace xflow {
 namespace {
 
-const rules::VerifiedRules& shipped() {
+const rules::VerifiedRules& shipped_for_windows() {
   static const rules::VerifiedRules rules = [] {
     std::vector<rules::RuleHash> proved;
     for (const verifier::ProofRecord& record : api::shipped_rule_records()) proved.push_back(record.rule);
@@ -98,7 +98,7 @@ TEST_P(EachWindowEGraph, HoldsGraphsThatComputeTheSame) {
   search::Window window = work.order();
   std::erase_if(window, [&](ir::NodeId id) { return work.arena().node(id).kind != ir::NodeKind::operation; });
   search::WindowEGraph egraph(work, window);
-  search::RuleRewriter rewriter(shipped(), {});
+  search::RuleRewriter rewriter(shipped_for_windows(), {});
   egraph.saturate(rewriter, nullptr, {.operations = 400, .rewrites = 5'000}, [] { return false; });
   EXPECT_GT(egraph.operations(), window.size());
 

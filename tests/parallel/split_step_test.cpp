@@ -329,7 +329,7 @@ TEST(IsContiguous, WhereInnerDimensionsAreWhole) {
   EXPECT_TRUE(is_contiguous(whole, {{2, 3}, {1, 2}, {3, 5}}));
   EXPECT_FALSE(is_contiguous(whole, {{0, 4}, {1, 4}, {0, 5}}));
   EXPECT_FALSE(is_contiguous(whole, {{2, 3}, {1, 4}, {0, 4}}));
-  EXPECT_TRUE(is_contiguous({}, {}));
+  EXPECT_TRUE(is_contiguous(Box{}, Box{}));
 }
 
 // Launches of 5 us, and 2 bytes moved for each byte at 1 GB/s.

@@ -97,7 +97,7 @@ class Raw {
         rest /= 4;
       }
       draw_reals(a);
-      add(all, std::move(a));
+      if (satisfies(a)) all.push_back(std::move(a));  // each is a new one
     }
     // Small and large ones.
     const std::size_t step = std::max<std::size_t>(1, all.size() / wanted);
@@ -300,16 +300,14 @@ RawCheck check_raw_by_text(const rules::Rule& rule, rules::RuleInstance& instanc
     result.failure = parsed.error().text() + "\n" + text;
     return result;
   }
-  const Admits admits = [&](const Assignment& a) {
-    const Numbers numbers(rule, instance, a);
-    return std::all_of(parsed->front().guards.begin(), parsed->front().guards.end(),
-                       [&](const rules::Guard& g) { return !g.value.empty() || holds(g, numbers, instance.arena->symbols()); });
-  };
   // Sizes that the types of the proof do not have.
   Concrete concrete(instance);
   const Admits with_types = [&](const Assignment& a) {
-    if (!admits(a)) return false;
     const Numbers numbers(rule, instance, a);
+    const bool admitted = std::all_of(parsed->front().guards.begin(), parsed->front().guards.end(), [&](const rules::Guard& g) {
+      return !g.value.empty() || holds(g, numbers, instance.arena->symbols());
+    });
+    if (!admitted) return false;
     for (std::size_t k = 0; k < instance.variables.size(); ++k) {
       const auto shape = concrete.shape(instance.variables[k], a);
       const ir::TensorType* own = numbers.type(instance.variable_names[k]);
