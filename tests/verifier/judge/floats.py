@@ -30,6 +30,7 @@ class Floats:
         self.noise, self.exact = noise, exact
         self.jumps, self.replay, self.next_jump = jumps if jumps is not None else [], replay, 0
         self.notes = {}
+        self.takes_notes = noise is None and not exact  # of those runs alone notes are read
         self.largest_number = float(numpy.finfo(TYPES[width]).max)
         self.unit = float(numpy.finfo(TYPES[width]).eps) / 2
         self.dtype = self.dtype_of(width)
@@ -45,6 +46,8 @@ class Floats:
         return self.dtype_of(data_type).type(TYPES[data_type](float(value)))
 
     def note(self, name, where):
+        if not self.takes_notes:
+            return
         where = numpy.asarray(where)
         if self.points:
             self.notes[name] = self.notes.get(name, numpy.zeros(self.points, dtype=bool)) | where
@@ -75,7 +78,7 @@ class Floats:
 
     def terms(self, a, b, result):
         """Notes of a sum."""
-        if result.dtype.kind != "f":
+        if not self.takes_notes or result.dtype.kind != "f":
             return
         finite = numpy.isfinite(a) & numpy.isfinite(b)
         self.note("near the largest", finite & ~(numpy.abs(result) < self.largest_number / NEAR))
@@ -94,7 +97,7 @@ class Floats:
 
     def mul(self, a, b):
         result = numpy.multiply(a, b)
-        if result.dtype.kind == "f":
+        if self.takes_notes and result.dtype.kind == "f":
             finite = numpy.isfinite(a) & numpy.isfinite(b)
             self.note("near the largest", finite & ~(numpy.abs(result) < self.largest_number / NEAR))
             # A factor moves into a sum, of which the 0 of a window in padding alone has no term.
@@ -105,7 +108,7 @@ class Floats:
 
     def weighted(self, a, b):
         """A term of a product of matrices or a convolution: zeros of a padded kernel spread NaN, too."""
-        if numpy.result_type(a, b).kind == "f":
+        if self.takes_notes and numpy.result_type(a, b).kind == "f":
             self.note("0 and no number", ((a == 0) & numpy.isnan(b)) | ((b == 0) & numpy.isnan(a)))
         return self.mul(a, b)
 
