@@ -44,6 +44,10 @@ endif()
 if(XFLOW_SANITIZE)
   target_compile_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(xflow_compiler INTERFACE -fsanitize=${XFLOW_SANITIZE})
+  find_program(XFLOW_LLD ld.lld) # programs of some 200 MB, which GNU ld links in five times the time
+  if(XFLOW_LLD)
+    target_link_options(xflow_compiler INTERFACE -fuse-ld=lld)
+  endif()
   if(XFLOW_SANITIZE MATCHES "fuzzer") # see xflow_module
     target_compile_options(xflow_compiler INTERFACE $<$<BOOL:$<TARGET_PROPERTY:XFLOW_UNFUZZED>>:-fno-sanitize=fuzzer-no-link>)
     target_compile_options(xflow_compiler INTERFACE $<$<BOOL:$<TARGET_PROPERTY:XFLOW_HOT>>:-O1>)
