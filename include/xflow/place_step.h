@@ -114,9 +114,9 @@ inline double PlacedStep::missing() const {
 // that lacks more. Runs in one thread.
 //
 // Errors: unreadable for a document that is no instance, with the first fault and its node, edge or fusion,
-// for a cluster that is none, and for a file that is no policy; unsupported for nodes that read each other
-// and for a class of several nodes; invalid_argument for a method that a policy does not have, for a method
-// `policy` without one, and for a policy that is not of the method go; limit, "cancelled".
+// for a cluster that is none, and for a file that is no policy of the method go; unsupported for nodes that
+// read each other and for a class of several nodes; invalid_argument for a method that does not go with a
+// policy, and for the method `policy` without one; limit, "cancelled".
 XFLOW_API Result<PlacedStep> place_step(std::string_view instance, const PlaceStepOptions& options = {});
 // The same for a file. Errors: also unreadable for a missing file.
 XFLOW_API Result<PlacedStep> place_step_file(const std::string& path, const PlaceStepOptions& options = {});
