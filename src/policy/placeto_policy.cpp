@@ -19,7 +19,7 @@ class PlacetoPolicy final : public PlacementPolicy {
     XFLOW_TRY(FoundPlaces found, best_start(environment, starts));
     visits.reset(found.places);
     const std::uint64_t before = budget.spent();
-    XFLOW_TRY(const GroupPlaces places, placement_of(policy_, visits, seed_, budget));
+    XFLOW_TRY(const GroupPlaces places, placement_of(policy_.weights, visits, seed_, budget));
     const std::uint64_t spent = budget.spent() - before;
     found.samples += spent;
     XFLOW_TRY(const parallel::PlanCost cost, environment.cost(places));

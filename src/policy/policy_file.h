@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "src/parallel/placement_problem.h"
 #include "src/policy/matrix.h"
 
 namespace xflow::policy {
@@ -27,6 +28,8 @@ struct Policy {
   PolicyObjective objective = PolicyObjective::max_load;
   std::vector<Matrix> weights;  // as network_weights()
   TrainingState training;
+  // Of graphs that it was trained for, the best placement that the training has passed.
+  std::vector<parallel::GroupDevices> placements;
 };
 
 // The method of the policy in a file. Errors: io; unreadable for a file that is no policy.
@@ -34,7 +37,8 @@ Result<PolicyMethod> method_of_policy(const std::string& path);
 
 // An .npz file: "policy" holds the version of the format, the method, the objective and the numbers of
 // features; "training" holds steps and seed; each weight has an array of its name, and three more with the
-// prefixes "last/", "moment/" and "variance/". Equal policies give equal bytes. Errors: io.
+// prefixes "last/", "moment/" and "variance/"; each placement is "placement/0" and so on. Equal policies
+// give equal bytes. Errors: io.
 Result<void> write_policy(const std::string& path, const Policy& policy);
 
 // Errors: io; unreadable for a file that is not one, of another version, or with other features or sizes.

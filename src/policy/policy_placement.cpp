@@ -55,10 +55,18 @@ std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::Placeme
   return coarse;
 }
 
-Result<parallel::GroupDevices> placement_of(const Policy& policy, VisitEnvironment& environment, std::uint64_t seed,
+parallel::GroupDevices groups_of_clusters(const PlacementEnvironment& clusters, const parallel::GroupDevices& devices,
+                                          const PlacementEnvironment& groups) {
+  parallel::GroupDevices result(groups.groups());
+  for (std::size_t node = 0; node < groups.group_of_node().size(); ++node)
+    result[groups.group_of_node()[node]] = devices[clusters.group_of_node()[node]];
+  return result;
+}
+
+Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, VisitEnvironment& environment, std::uint64_t seed,
                                             parallel::SearchBudget& budget) {
   parallel::RandomNumbers random(seed);
-  PolicyNetwork network(policy.weights);
+  PolicyNetwork network(weights);
   XFLOW_CHECK(network.encode(environment));
   parallel::GroupDevices best = environment.devices();
   double best_value = environment.value();
@@ -82,36 +90,44 @@ Result<parallel::GroupDevices> placement_of(const Policy& policy, VisitEnvironme
   return best;
 }
 
-namespace {
-
-// Lets the policy place clusters, and begins with their placement if it is better.
-Result<void> place_clusters(const Policy& policy, const parallel::PlacementInstance& instance, PlacementObjective objective,
-                            PlacementEnvironment& environment, std::uint64_t seed, parallel::SearchBudget& budget) {
-  const auto coarse = coarse_environment(instance, objective, environment);
-  if (!coarse) return {};
-  XFLOW_TRY(const parallel::GroupDevices of_clusters, placement_of(policy, *coarse, seed, budget));
-  parallel::GroupDevices devices = environment.devices();
-  for (std::size_t node = 0; node < instance.nodes.size(); ++node)
-    devices[environment.group_of_node()[node]] = of_clusters[coarse->group_of_node()[node]];
-  const parallel::GroupDevices before = environment.devices();
-  const double value = environment.value();
-  environment.reset(devices);
-  if (!(environment.value() < value)) environment.reset(before);
+Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
+                               std::uint64_t seed, parallel::SearchBudget& budget) {
+  if (clusters == nullptr) return {};
+  XFLOW_TRY(const parallel::GroupDevices of_clusters, placement_of(weights, *clusters, seed, budget));
+  const parallel::GroupDevices before = groups.devices();
+  const double value = groups.value();
+  groups.reset(groups_of_clusters(*clusters, of_clusters, groups));
+  if (!(groups.value() < value)) groups.reset(before);
   return {};
 }
 
-}  // namespace
+bool is_possible(const parallel::GroupDevices& devices, const PlacementEnvironment& groups) {
+  return devices.size() == groups.groups() && *std::ranges::max_element(devices) < groups.device_count() &&
+         parallel::DeviceLoads(groups.problem(), devices).is_valid();
+}
+
+void begin_at_better(std::span<const parallel::GroupDevices> placements, PlacementEnvironment& groups) {
+  for (const parallel::GroupDevices& devices : placements) {
+    if (!is_possible(devices, groups)) continue;
+    const parallel::GroupDevices before = groups.devices();
+    const double value = groups.value();
+    groups.reset(devices);
+    if (!(groups.value() < value)) groups.reset(before);
+  }
+}
 
 Result<PlacementResult> place(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where) {
   if (options.policy.empty()) return parallel::place(instance, options, where);
   const auto begin = std::chrono::steady_clock::now();
   XFLOW_TRY(const Policy policy, read_policy(options.policy));
   XFLOW_CHECK(check(policy, options));
-  XFLOW_TRY(const auto environment, open_environment(instance, options.objective, where));
+  XFLOW_TRY(const auto groups, open_environment(instance, options.objective, where));
+  const auto clusters = coarse_environment(instance, options.objective, *groups);
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, kStepsPerLook);
-  XFLOW_CHECK(place_clusters(policy, instance, options.objective, *environment, options.seed, budget));
+  XFLOW_CHECK(begin_at_clusters(policy.weights, clusters.get(), *groups, options.seed, budget));
+  begin_at_better(policy.placements, *groups);
   parallel::PlacementStart start;
-  XFLOW_TRY(start.devices, placement_of(policy, *environment, options.seed, budget));
+  XFLOW_TRY(start.devices, placement_of(policy.weights, *groups, options.seed, budget));
   start.steps = budget.spent();
   start.stop = budget.stop().value_or(PlacementStop::finished);
   PlaceOptions rest = options;

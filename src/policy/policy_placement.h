@@ -3,8 +3,11 @@
 
 #include <xflow/place.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "src/parallel/search_budget.h"
 #include "src/policy/placement_environment.h"
@@ -29,11 +32,27 @@ Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::P
 std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
                                                          const PlacementEnvironment& environment);
 
-// The best placement that the policy passes from a first one. A pass visits all groups; the first ones take
-// the most probable device, until such a pass changes nothing, later ones draw it. Ends after kMostPasses
-// passes, or when the budget is spent; a step is a device of a visited group.
-Result<parallel::GroupDevices> placement_of(const Policy& policy, VisitEnvironment& environment, std::uint64_t seed,
+// The placement of groups for devices of clusters of them.
+parallel::GroupDevices groups_of_clusters(const PlacementEnvironment& clusters, const parallel::GroupDevices& devices,
+                                          const PlacementEnvironment& groups);
+
+// The best placement that a policy with these weights passes from a first one. A pass visits all groups; the
+// first ones take the most probable device, until such a pass changes nothing, later ones draw it. Ends
+// after kMostPasses passes, or when the budget is spent; a step is a device of a visited group.
+Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, VisitEnvironment& environment, std::uint64_t seed,
                                             parallel::SearchBudget& budget);
+
+// Lets a policy with these weights place `clusters` of groups (coarse_environment()) from their placement.
+// The placement of groups becomes theirs if that is better. Null clusters have no effect.
+Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
+                               std::uint64_t seed, parallel::SearchBudget& budget);
+
+// Whether a placement, which may be that of another graph, is one of these groups within the memory.
+bool is_possible(const parallel::GroupDevices& devices, const PlacementEnvironment& groups);
+
+// The placement of groups becomes one of these, if that is possible and better. Those of other graphs have
+// no effect unless they are.
+void begin_at_better(std::span<const parallel::GroupDevices> placements, PlacementEnvironment& groups);
 
 // xflow::place() by search, or by PlaceOptions::policy. Errors: those of xflow::place.
 Result<PlacementResult> place(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
+#include "src/policy/given_graphs.h"
 #include "src/policy/go_train.h"
 #include "src/policy/placement_network.h"
 #include "src/policy/policy_placement.h"
@@ -19,6 +22,10 @@ namespace {
 
 constexpr std::uint64_t kStepsPerValidation = 20;
 constexpr std::uint64_t kStepsPerLevel = 5;  // on groups and on clusters by turns
+
+// Groups after which episodes return to the best placement of a graph, in turn.
+constexpr std::size_t kWholePasses = SIZE_MAX;
+constexpr std::array<std::size_t, 4> kWindows = {kWholePasses, 8, 16, 32};
 
 Policy first_policy(const TrainPolicyOptions& options) {
   Policy policy;
@@ -42,6 +49,10 @@ Result<Policy> policy_to_train(const TrainPolicyOptions& options) {
       options.out);
 }
 
+PlacementObjective placement_objective(PolicyObjective objective) {
+  return objective == PolicyObjective::latency ? PlacementObjective::latency : PlacementObjective::max_load;
+}
+
 // What a training works on.
 class Training {
  public:
@@ -49,15 +60,10 @@ class Training {
       : options_(options), graphs_(std::move(graphs)), trainer_(std::move(trainer)) {}
 
   Result<TrainPolicyResult> run() {
-    XFLOW_TRY(const auto validated, graphs_.validation(state().seed));
-    for (const parallel::PlacementInstance& instance : validated) {
-      for (const bool has_clusters : {true, false}) {
-        XFLOW_TRY(auto environment, open(instance, has_clusters));
-        if (environment != nullptr) environments_.push_back(std::move(environment));
-      }
-    }
+    XFLOW_CHECK(open_validation());
     // A training that is resumed may have other graphs now.
-    XFLOW_CHECK(report(trainer_.begin(environments_)));
+    XFLOW_TRY(const double first, trainer_.begin(*validation_));
+    XFLOW_CHECK(report(first));
     TrainingStop stop = TrainingStop::finished;
     while (state().steps < options_.steps && stop == TrainingStop::finished) {
       if (options_.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
@@ -65,20 +71,12 @@ class Training {
         stop = TrainingStop::cancelled;
         break;
       }
-      XFLOW_TRY(const parallel::PlacementInstance instance, graphs_.graph(state().steps, state().seed));
-      // Every second time clusters, if there are some.
-      std::unique_ptr<VisitEnvironment> environment;
-      if (state().steps / kStepsPerLevel % 2 == 0) {
-        XFLOW_TRY(environment, open(instance, true));
-      }
-      if (environment == nullptr) {
-        XFLOW_TRY(environment, open(instance, false));
-      }
-      if (!trainer_.step(*environment)) stop = TrainingStop::diverged;
+      XFLOW_TRY(const bool is_finite, step());
+      if (!is_finite) stop = TrainingStop::diverged;
       if (state().steps % kStepsPerValidation == 0) XFLOW_CHECK(validate());
     }
-    XFLOW_CHECK(write_policy(options_.out, trainer_.policy()));
-    return TrainPolicyResult{state().steps, std::exp(state().best_score), stop, state().seed, environments_.size()};
+    XFLOW_CHECK(write());
+    return TrainPolicyResult{state().steps, std::exp(state().best_score), stop, state().seed, validated_};
   }
 
  private:
@@ -89,7 +87,7 @@ class Training {
   // Groups of an instance, or clusters of them; null if it has none.
   Result<Opened> open(const parallel::PlacementInstance& instance, bool has_clusters) const {
     if (options_.objective == PolicyObjective::step) return open_steps(instance, has_clusters);
-    const auto objective = options_.objective == PolicyObjective::latency ? PlacementObjective::latency : PlacementObjective::max_load;
+    const PlacementObjective objective = placement_objective(options_.objective);
     XFLOW_TRY(auto environment, open_environment(instance, objective, options_.graphs));
     if (!has_clusters) return Opened(std::move(environment));
     return Opened(coarse_environment(instance, objective, *environment));
@@ -103,16 +101,70 @@ class Training {
                   options_.graphs);
     return Opened(std::make_unique<StepVisits>(std::move(steps)));
   }
-  Result<void> validate() { return report(trainer_.validate(environments_)); }
+  Result<void> open_validation() {
+    XFLOW_TRY(const auto instances, graphs_.validation(state().seed));
+    if (graphs_.given() > 0 && options_.objective != PolicyObjective::step) {
+      XFLOW_TRY(auto given, GivenGraphs::open(instances, placement_objective(options_.objective), options_.graphs));
+      given->restore(trainer_.policy().placements);
+      validated_ = given->size();
+      given_ = given.get();
+      validation_ = std::move(given);
+      return {};
+    }
+    GreedyValidation::Environments environments;
+    for (const parallel::PlacementInstance& instance : instances) {
+      for (const bool has_clusters : {true, false}) {
+        XFLOW_TRY(auto environment, open(instance, has_clusters));
+        if (environment != nullptr) environments.push_back(std::move(environment));
+      }
+    }
+    validated_ = environments.size();
+    XFLOW_TRY(validation_, GreedyValidation::of(std::move(environments)));
+    return {};
+  }
+  // Whether weights are finite after a step, every second time on clusters if there are some.
+  Result<bool> step() {
+    const std::uint64_t number = state().steps;
+    const bool has_clusters = number / kStepsPerLevel % 2 == 0;
+    if (given_ != nullptr && number % graphs_.given() < given_->size())
+      return step_on_given(number % graphs_.given(), has_clusters, number / graphs_.given() % 2 == 1);
+    XFLOW_TRY(const parallel::PlacementInstance instance, graphs_.graph(number, state().seed));
+    std::unique_ptr<VisitEnvironment> environment;
+    if (has_clusters) {
+      XFLOW_TRY(environment, open(instance, true));
+    }
+    if (environment == nullptr) {
+      XFLOW_TRY(environment, open(instance, false));
+    }
+    return trainer_.step(*environment);
+  }
+  bool step_on_given(std::size_t graph, bool has_clusters, bool from_best) {
+    PlacementEnvironment* const clusters = has_clusters ? given_->environment(graph, true, from_best) : nullptr;
+    PlacementEnvironment* const environment = clusters != nullptr ? clusters : given_->environment(graph, false, from_best);
+    const bool is_finite = trainer_.step(*environment, from_best ? kWindows[state().steps / 2 % kWindows.size()] : kWholePasses);
+    given_->take(graph, clusters != nullptr, trainer_.passed());
+    return is_finite;
+  }
+  Result<void> validate() {
+    XFLOW_TRY(const double score, trainer_.validate(*validation_));
+    return report(score);
+  }
+  Result<void> write() const {
+    Policy policy = trainer_.policy();
+    policy.placements = given_ != nullptr ? given_->placements() : std::vector<parallel::GroupDevices>();
+    return write_policy(options_.out, policy);
+  }
   Result<void> report(double score) {
     if (options_.progress) options_.progress({state().steps, std::exp(score), std::exp(state().best_score)});
-    return write_policy(options_.out, trainer_.policy());
+    return write();
   }
 
   const TrainPolicyOptions& options_;
   TrainingGraphs graphs_;
   Trainer trainer_;
-  std::vector<std::unique_ptr<VisitEnvironment>> environments_;
+  std::unique_ptr<Validation> validation_;
+  std::size_t validated_ = 0;     // number of environments that it compares
+  GivenGraphs* given_ = nullptr;  // validation_, for graphs of files
 };
 
 }  // namespace

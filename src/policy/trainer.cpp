@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kEpisodes = 8;
 constexpr int kEpisodePasses = 2;
 constexpr double kDiscount = 0.9;
+constexpr double kRandomVisits = 0.1;  // of the groups of a window after the first one
 constexpr double kEntropy = 0.02;
 constexpr double kEntropySteps = 300;  // after which the entropy term is 1 / e of the first one
 constexpr double kRate = 3e-3;
@@ -46,11 +47,6 @@ class ChoiceBatch {
   std::array<Matrix, 5> matrices_;
   std::vector<std::vector<bool>> possible_;
 };
-
-double progress_of(const VisitEnvironment& environment, std::size_t visit) {
-  const std::size_t groups = environment.order().size();
-  return static_cast<double>(visit % groups) / static_cast<double>(groups);
-}
 
 // Advantages of all episodes, of mean 0 at each visit and of variance 1 in all.
 std::vector<std::vector<double>> advantages_of(const std::vector<std::vector<double>>& returns) {
@@ -94,7 +90,7 @@ void Trainer::load(std::span<const Matrix> weights) {
   std::ranges::copy(weights, whole_.weights().begin());
 }
 
-Trainer::Episode Trainer::sample(VisitEnvironment& environment, std::uint64_t seed) {
+Trainer::Episode Trainer::sample(VisitEnvironment& environment, const Windows& windows, std::uint64_t seed) {
   parallel::RandomNumbers random(seed);
   const Matrix* const described[] = {&environment.group_features(), &environment.parents(), &environment.children()};
   const Matrix embeddings = encoder_.compute(described)[0];
@@ -102,30 +98,42 @@ Trainer::Episode Trainer::sample(VisitEnvironment& environment, std::uint64_t se
   const std::size_t visits = kEpisodePasses * environment.order().size();
   std::vector<double> rewards;
   for (std::size_t visit = 0; visit < visits; ++visit) {
+    if (windows.begins(visit)) environment.reset(windows.start);
     const std::uint32_t group = environment.order()[visit % environment.order().size()];
     const auto choices = environment.choices(group, progress_of(environment, visit));
     const Matrix* const inputs[] = {&embeddings, &choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
     const Matrix scores = scorer_.compute(inputs)[0];
-    const std::uint32_t choice = choice_at(probabilities_of(scores.values, choices.possible), random.unit());
+    const bool is_random = windows.are_short && (windows.begins(visit) || random.unit() < kRandomVisits);
+    const std::uint32_t choice =
+        choice_at(probabilities_of(is_random ? std::vector<float>(scores.rows) : scores.values, choices.possible), random.unit());
     const double before = environment.potential();
     environment.move(group, choice);
     episode.choices.push_back(choice);
+    const std::pair reached(environment.value(), environment.potential());
+    if (reached < passed_value_) {
+      passed_value_ = reached;
+      passed_ = environment.devices();
+    }
     rewards.push_back(before > 0 && environment.potential() > 0 ? std::log(before / environment.potential()) : 0);
   }
   episode.returns.resize(visits);
   double later = 0;
-  for (std::size_t visit = visits; visit-- > 0;) episode.returns[visit] = later = rewards[visit] + kDiscount * later;
+  for (std::size_t visit = visits; visit-- > 0;) {
+    episode.returns[visit] = later = rewards[visit] + kDiscount * later;
+    if (windows.begins(visit)) later = 0;
+  }
   return episode;
 }
 
-void Trainer::differentiate(VisitEnvironment& environment, const Episode& episode, std::span<const double> advantages,
-                            std::vector<Matrix>& sums) {
+void Trainer::differentiate(VisitEnvironment& environment, const Windows& windows, const Episode& episode,
+                            std::span<const double> advantages, std::vector<Matrix>& sums) {
   const double entropy_weight = kEntropy * std::exp(-static_cast<double>(policy_.training.steps) / kEntropySteps);
   const double scale = 1.0 / static_cast<double>(kEpisodes * episode.choices.size());
   const std::uint32_t devices = environment.device_count();
   std::size_t first = 0;
   ChoiceBatch batch;
   for (std::size_t visit = 0; visit < episode.choices.size(); ++visit) {
+    if (windows.begins(visit)) environment.reset(windows.start);
     const std::uint32_t group = environment.order()[visit % environment.order().size()];
     batch.add(environment.choices(group, progress_of(environment, visit)));
     environment.move(group, episode.choices[visit]);
@@ -145,14 +153,16 @@ void Trainer::differentiate(VisitEnvironment& environment, const Episode& episod
   }
 }
 
-bool Trainer::step(VisitEnvironment& environment) {
+bool Trainer::step(VisitEnvironment& environment, std::size_t window) {
   load(policy_.training.weights);
-  const parallel::GroupDevices start = environment.devices();
+  const std::size_t visits = kEpisodePasses * environment.order().size();
+  const Windows windows{environment.devices(), std::min(window, visits), window < visits};
+  passed_ = windows.start;
+  passed_value_ = {environment.value(), environment.potential()};
   std::vector<Episode> episodes;
   std::vector<std::vector<double>> returns;
   for (std::size_t k = 0; k < kEpisodes; ++k) {
-    environment.reset(start);
-    episodes.push_back(sample(environment, (policy_.training.seed * 1'000'003 + policy_.training.steps) * kEpisodes + k));
+    episodes.push_back(sample(environment, windows, (policy_.training.seed * 1'000'003 + policy_.training.steps) * kEpisodes + k));
     returns.push_back(episodes.back().returns);
   }
   const auto advantages = advantages_of(returns);
@@ -160,8 +170,7 @@ bool Trainer::step(VisitEnvironment& environment) {
   sums.reserve(policy_.training.weights.size());
   for (const Matrix& weight : policy_.training.weights) sums.emplace_back(weight.rows, weight.columns);
   for (std::size_t k = 0; k < kEpisodes; ++k) {
-    environment.reset(start);
-    differentiate(environment, episodes[k], advantages[k], sums);
+    differentiate(environment, windows, episodes[k], advantages[k], sums);
   }
   return move_weights(sums);
 }
@@ -175,33 +184,13 @@ bool Trainer::move_weights(const std::vector<Matrix>& derivatives) {
   return true;
 }
 
-double Trainer::score_of(std::span<const Matrix> weights, const Environments& environments) {
-  load(weights);
-  double sum = 0;
-  for (const auto& environment : environments) {
-    const parallel::GroupDevices start = environment->devices();
-    const double first = environment->value();
-    double best = first;
-    const Matrix* const described[] = {&environment->group_features(), &environment->parents(), &environment->children()};
-    const Matrix embeddings = encoder_.compute(described)[0];
-    for (std::size_t visit = 0; visit < kEpisodePasses * environment->order().size(); ++visit) {
-      const std::uint32_t group = environment->order()[visit % environment->order().size()];
-      const auto choices = environment->choices(group, progress_of(*environment, visit));
-      const Matrix* const inputs[] = {&embeddings, &choices.features, &choices.own, &choices.parents, &choices.children, &choices.others};
-      const Matrix scores = scorer_.compute(inputs)[0];
-      environment->move(group, likeliest(probabilities_of(scores.values, choices.possible)));
-      best = std::min(best, environment->value());
-    }
-    if (first > 0) sum += std::log(best / first) / static_cast<double>(environments.size());
-    environment->reset(start);
-  }
-  return sum;
+Result<double> Trainer::begin(Validation& validation) {
+  XFLOW_TRY(policy_.training.best_score, validation.score(policy_.weights));
+  return policy_.training.best_score;
 }
 
-double Trainer::begin(const Environments& environments) { return policy_.training.best_score = score_of(policy_.weights, environments); }
-
-double Trainer::validate(const Environments& environments) {
-  const double score = score_of(policy_.training.weights, environments);
+Result<double> Trainer::validate(Validation& validation) {
+  XFLOW_TRY(const double score, validation.score(policy_.training.weights));
   if (score < policy_.training.best_score) {
     policy_.training.best_score = score;
     policy_.weights = policy_.training.weights;

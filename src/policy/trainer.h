@@ -4,12 +4,13 @@
 #include <xflow/error.h>
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/policy/graph_gradient.h"
 #include "src/policy/policy_file.h"
+#include "src/policy/validation.h"
 #include "src/policy/visit_environment.h"
 
 namespace xflow::policy {
@@ -28,13 +29,16 @@ class Trainer {
 
   // A step on one graph. The environment's placement changes. False if weights are no longer finite; then
   // nothing else has changed.
-  bool step(VisitEnvironment& environment);
-  using Environments = std::vector<std::unique_ptr<VisitEnvironment>>;
-  // The mean of log(value / first value) of the policy over environments, where it takes the most probable
-  // devices. Comes before validate() on the same environments.
-  double begin(const Environments& environments);
-  // The same for the weights of the last step, which become those of the policy if their mean is less.
-  double validate(const Environments& environments);
+  bool step(VisitEnvironment& environment) { return step(environment, SIZE_MAX); }
+  // A step whose episodes return to the first placement after each window of so many visits. The first group
+  // of a window and a tenth of the others go to a random device.
+  bool step(VisitEnvironment& environment, std::size_t window);
+  // The best placement that the episodes of the last step passed, by its value and then by its potential.
+  const parallel::GroupDevices& passed() const { return passed_; }
+  // The score of the policy. Comes before validate() by the same validation.
+  Result<double> begin(Validation& validation);
+  // The score of the weights of the last step, which become those of the policy if it is less.
+  Result<double> validate(Validation& validation);
 
  private:
   struct Episode {
@@ -44,12 +48,21 @@ class Trainer {
 
   Trainer(Policy policy, GraphGradient encoder, GraphGradient scorer, GraphGradient whole);
   void load(std::span<const Matrix> weights);
-  double score_of(std::span<const Matrix> weights, const Environments& environments);
-  Episode sample(VisitEnvironment& environment, std::uint64_t seed);
-  void differentiate(VisitEnvironment& environment, const Episode& episode, std::span<const double> advantages, std::vector<Matrix>& sums);
+  // Where episodes begin, and the number of visits after which they begin again.
+  struct Windows {
+    parallel::GroupDevices start;
+    std::size_t visits = 0;
+    bool are_short = false;
+    bool begins(std::size_t visit) const { return visit % visits == 0; }
+  };
+  Episode sample(VisitEnvironment& environment, const Windows& windows, std::uint64_t seed);
+  void differentiate(VisitEnvironment& environment, const Windows& windows, const Episode& episode, std::span<const double> advantages,
+                     std::vector<Matrix>& sums);
   bool move_weights(const std::vector<Matrix>& derivatives);
 
   Policy policy_;
+  parallel::GroupDevices passed_;
+  std::pair<double, double> passed_value_;  // and its potential
   GraphGradient encoder_;
   GraphGradient scorer_;
   GraphGradient whole_;

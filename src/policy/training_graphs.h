@@ -19,6 +19,9 @@ class TrainingGraphs {
   // `source` and `cluster` as of TrainPolicyOptions. Errors: those of train_policy().
   static Result<TrainingGraphs> open(const std::string& source, const std::string& cluster);
 
+  // Number of graphs of files; 0 for generated ones.
+  std::size_t given() const { return instances_.size(); }
+
   // A graph of a training.
   Result<parallel::PlacementInstance> graph(std::uint64_t number, std::uint64_t seed) const;
   // Graphs for validation: generated ones, which no training has, or at most kMostValidated of the files.

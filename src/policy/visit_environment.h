@@ -54,6 +54,12 @@ class VisitEnvironment {
   static constexpr std::size_t kDeviceFeatures = 13;
 };
 
+// The visited part of a pass at a visit, which counts over all passes.
+inline double progress_of(const VisitEnvironment& environment, std::size_t visit) {
+  const std::size_t groups = environment.order().size();
+  return static_cast<double>(visit % groups) / static_cast<double>(groups);
+}
+
 // Choices without features and impossible devices: what follows from the devices of groups and from their
 // neighbours alone.
 inline VisitEnvironment::Choices neighbours_on_devices(const VisitEnvironment& environment, std::uint32_t group) {

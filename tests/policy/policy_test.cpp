@@ -1,4 +1,5 @@
 // Generated graphs, the environment of a policy, its network, training and files.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -257,7 +258,7 @@ TEST(Policy, NeverMakesItsFirstPlacementWorse) {
     PlacementEnvironment environment(instance, objective);
     const double first = environment.value();
     parallel::SearchBudget unlimited;
-    const auto devices = placement_of(untrained(policy_objective(objective)), environment, 1, unlimited);
+    const auto devices = placement_of(untrained(policy_objective(objective)).weights, environment, 1, unlimited);
     ASSERT_TRUE(devices);
     environment.reset(*devices);
     EXPECT_LE(environment.value(), first);
@@ -266,15 +267,16 @@ TEST(Policy, NeverMakesItsFirstPlacementWorse) {
 
 TEST(Trainer, LowersTheValueOfAFamilyThatItTrainsOn) {
   Trainer trainer = *Trainer::of(untrained());
-  Trainer::Environments validated;
+  GreedyValidation::Environments environments;
   for (const std::uint64_t seed : {101U, 102U, 103U})
-    validated.push_back(std::make_unique<PlacementEnvironment>(instance_of("cells", seed), PlacementObjective::max_load));
-  const double before = trainer.begin(validated);
+    environments.push_back(std::make_unique<PlacementEnvironment>(instance_of("cells", seed), PlacementObjective::max_load));
+  const auto validated = *GreedyValidation::of(std::move(environments));
+  const double before = *trainer.begin(*validated);
   for (std::uint64_t step = 0; step < 20; ++step) {
     PlacementEnvironment environment(instance_of("cells", step), PlacementObjective::max_load);
     ASSERT_TRUE(trainer.step(environment));
   }
-  const double after = trainer.validate(validated);
+  const double after = *trainer.validate(*validated);
   EXPECT_LT(after, before - 0.05);
   EXPECT_EQ(after, trainer.policy().training.best_score);
   EXPECT_EQ(20U, trainer.policy().training.steps);
@@ -295,6 +297,7 @@ TEST_F(PolicyFiles, KeepAPolicy) {
   policy.training.steps = 12;
   policy.training.best_score = -0.25;
   policy.training.variances[3].values[1] = 0.5F;
+  policy.placements = {{0, 2, 1}, {3}};
   ASSERT_TRUE(write_policy(path("a.npz"), policy));
   const auto read = read_policy(path("a.npz"));
   ASSERT_TRUE(read) << read.error().message;
@@ -302,6 +305,7 @@ TEST_F(PolicyFiles, KeepAPolicy) {
   EXPECT_EQ(policy.weights, read->weights);
   EXPECT_EQ(policy.training.variances, read->training.variances);
   EXPECT_EQ(12U, read->training.steps);
+  EXPECT_EQ(policy.placements, read->placements);
   EXPECT_EQ(-0.25, read->training.best_score);
   ASSERT_TRUE(write_policy(path("b.npz"), *read));
   EXPECT_EQ(bytes(path("a.npz")), bytes(path("b.npz")));
@@ -344,6 +348,97 @@ TEST_F(PolicyFiles, OfATrainingOnOtherGraphsAreAsGoodThereAsTheyWere) {
   EXPECT_LT(first->ratio, 0.9);
   EXPECT_GT(begun->ratio, first->ratio);  // of other graphs
   EXPECT_LE(trained->ratio, begun->ratio);
+}
+
+// The value that a policy of a file has on an instance, from the first placement.
+double value_of(const PlacementInstance& instance, const std::string& policy) {
+  PlaceOptions options;
+  options.policy = policy;
+  return place(instance, options, "the instance")->value.count();
+}
+
+std::string json_of(const PlacementInstance& instance) {
+  std::string nodes;
+  std::string edges;
+  for (const auto& node : instance.nodes)
+    nodes +=
+        fmt::format(R"({}{{"id": {}, "cpuLatency": {}, "fpgaLatency": {}, "size": {}, "supportedOnFpga": true, "isBackwardNode": false}})",
+                    nodes.empty() ? "" : ", ", node.id, node.cpu_time, node.accelerator_time, node.bytes);
+  for (const auto& [from, to] : instance.edges)
+    edges += fmt::format(R"({}{{"sourceId": {}, "destId": {}, "cost": {}}})", edges.empty() ? "" : ", ", instance.nodes[from].id,
+                         instance.nodes[to].id, instance.output_cost[from]);
+  return fmt::format(R"({{"maxFPGAs": {}, "maxCPUs": {}, "maxSizePerFPGA": {}, "nodes": [{}], "edges": [{}]}})", instance.accelerators,
+                     instance.cpus, instance.memory, nodes, edges);
+}
+
+class PoliciesOfOneGraph : public PolicyFiles {
+ protected:
+  PoliciesOfOneGraph() {
+    std::ofstream(path("graph.json")) << json_of(graph_);
+    options_.out = path("policy.npz");
+    options_.graphs = "generator:cells,layers";
+    options_.steps = 5;
+    EXPECT_TRUE(train(options_));
+    options_.graphs = path("graph.json");
+    options_.resume = true;
+  }
+  PlacementInstance graph_ = instance_of("transformers", 7);
+  TrainPolicyOptions options_;
+};
+
+TEST_F(PoliciesOfOneGraph, ArePlacedAtLeastAsWellAsBeforeAndBetter) {
+  const double before = value_of(graph_, options_.out);
+  options_.steps = 30;
+  ASSERT_TRUE(train(options_));
+  EXPECT_LT(value_of(graph_, options_.out), before);
+  const Policy policy = *read_policy(options_.out);
+  ASSERT_EQ(1U, policy.placements.size());
+  PlacementEnvironment environment(graph_, PlacementObjective::max_load);
+  ASSERT_TRUE(is_possible(policy.placements[0], environment));
+  environment.reset(policy.placements[0]);
+  EXPECT_LE(value_of(graph_, options_.out), environment.value());
+}
+
+TEST_F(PoliciesOfOneGraph, AreEqualAfterOneTrainingOrTwo) {
+  std::filesystem::copy_file(options_.out, path("parts.npz"));
+  options_.steps = 33;
+  ASSERT_TRUE(train(options_));
+  options_.out = path("parts.npz");
+  for (const std::uint64_t steps : {18U, 33U}) {
+    options_.steps = steps;
+    ASSERT_TRUE(train(options_));
+  }
+  EXPECT_EQ(bytes(path("policy.npz")), bytes(path("parts.npz")));
+}
+
+TEST_F(PoliciesOfOneGraph, PlaceOtherGraphsToo) {
+  options_.steps = 10;
+  ASSERT_TRUE(train(options_));
+  const PlacementInstance other = instance_of("cells", 2);
+  PlacementEnvironment environment(other, PlacementObjective::max_load);
+  EXPECT_FALSE(is_possible(read_policy(options_.out)->placements[0], environment));
+  EXPECT_LE(value_of(other, options_.out), environment.value());
+  options_.graphs = "generator:cells";
+  options_.steps = 11;
+  ASSERT_TRUE(train(options_));
+  EXPECT_TRUE(read_policy(options_.out)->placements.empty());
+}
+
+TEST(Policy, BeginsAtAPlacementThatIsPossibleAndBetter) {
+  PlacementEnvironment environment(instance_of("cells"), PlacementObjective::max_load);
+  const parallel::GroupDevices first = environment.devices();
+  const double value = environment.value();
+  parallel::SearchBudget unlimited;
+  const parallel::GroupDevices better = *placement_of(untrained().weights, environment, 1, unlimited);
+  const parallel::GroupDevices together(environment.groups(), 0);
+  const parallel::GroupDevices short_one(3, 0);
+  const parallel::GroupDevices unknown(environment.groups(), environment.device_count());
+  environment.reset(first);
+  begin_at_better(std::vector{together, short_one, unknown}, environment);
+  EXPECT_EQ(first, environment.devices());
+  begin_at_better(std::vector{together, better}, environment);
+  EXPECT_EQ(better, environment.devices());
+  EXPECT_LT(environment.value(), value);
 }
 
 TEST_F(PolicyFiles, OfACancelledTrainingAreWritten) {

@@ -148,14 +148,15 @@ TEST(StepVisits, FeaturesAreFreeOfScale) {
 
 TEST(StepPolicies, ShortenStepsOfAFamilyThatTheyTrainOn) {
   Trainer trainer = *Trainer::of(untrained_step());
-  Trainer::Environments validated;
-  for (const std::uint64_t seed : {101U, 102U}) validated.push_back(std::make_unique<StepVisits>(steps_of("inception", seed)));
-  const double before = trainer.begin(validated);
+  GreedyValidation::Environments environments;
+  for (const std::uint64_t seed : {101U, 102U}) environments.push_back(std::make_unique<StepVisits>(steps_of("inception", seed)));
+  const auto validated = *GreedyValidation::of(std::move(environments));
+  const double before = *trainer.begin(*validated);
   for (std::uint64_t step = 0; step < 10; ++step) {
     StepVisits visits(steps_of("inception", step));
     ASSERT_TRUE(trainer.step(visits));
   }
-  EXPECT_LT(trainer.validate(validated), before - 0.02);
+  EXPECT_LT(*trainer.validate(*validated), before - 0.02);
 }
 
 TEST(StepPolicies, AreNeverWorseThanStartsAndSearchAfterThem) {
