@@ -100,7 +100,7 @@ struct TrainPolicyResult {
   double ratio = 1;                            // TrainingProgress::best_ratio
   TrainingStop stop = TrainingStop::finished;  // why it ended
   std::uint64_t seed = 1;                      // TrainPolicyOptions::seed
-  // For validation; a graph whose clusters are placed, too, counts twice.
+  // For validation. A generated graph whose clusters are placed, too, counts twice.
   std::size_t graphs = 0;
 
   // Several lines of text.

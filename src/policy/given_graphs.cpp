@@ -85,6 +85,7 @@ void GivenGraphs::take(std::size_t graph, bool has_clusters, const parallel::Gro
 
 std::vector<parallel::GroupDevices> GivenGraphs::placements() const {
   std::vector<parallel::GroupDevices> result;
+  result.reserve(graphs_.size());
   for (const Graph& graph : graphs_) result.push_back(graph.best);
   return result;
 }

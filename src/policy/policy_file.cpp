@@ -38,6 +38,7 @@ Result<void> write_policy(const std::string& path, const Policy& policy) {
   const std::array<std::int64_t, kHeaderSize> header = {kPolicyVersion, static_cast<std::int64_t>(policy.method),
                                                         static_cast<std::int64_t>(policy.objective), kGroup, kDevice};
   std::vector<std::vector<std::int64_t>> devices;
+  devices.reserve(policy.placements.size());
   for (const parallel::GroupDevices& placement : policy.placements) devices.emplace_back(placement.begin(), placement.end());
   std::vector<eval::NpzArray> arrays;
   for (std::size_t number = 0; number < devices.size(); ++number) {
