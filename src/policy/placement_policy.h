@@ -41,7 +41,7 @@ class PlacementPolicy {
 // The best one of placements to begin with, of which there is at least one.
 Result<FoundPlaces> best_start(StepEnvironment& environment, std::span<const GroupPlaces> starts);
 
-// What was found, or what the local policy finds from it in what is left of the budget, if that is better.
+// The better one of `found` and of what the local policy finds from there in the rest of the budget.
 Result<FoundPlaces> improved_by_search(FoundPlaces found, StepEnvironment& environment, std::uint64_t seed, parallel::SearchBudget& budget,
                                        const PlacementPolicy::Progress& progress);
 

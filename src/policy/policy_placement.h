@@ -47,11 +47,10 @@ Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, Vis
 Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
                                std::uint64_t seed, parallel::SearchBudget& budget);
 
-// Whether a placement, which may be that of another graph, is one of these groups within the memory.
+// Whether a placement, which may be of another graph, gives each of these groups a device within the memory.
 bool is_possible(const parallel::GroupDevices& devices, const PlacementEnvironment& groups);
 
-// The placement of groups becomes one of these, if that is possible and better. Those of other graphs have
-// no effect unless they are.
+// The groups get the best of these placements that is possible and better than their own, if there is one.
 void begin_at_better(std::span<const parallel::GroupDevices> placements, PlacementEnvironment& groups);
 
 // xflow::place() by search, or by PlaceOptions::policy. Errors: those of xflow::place.
