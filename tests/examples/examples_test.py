@@ -10,10 +10,10 @@ import onnx
 
 
 def erf_model():
-    """y = Erf(x) + Erf(x) for x: float32[2, 3], in three nodes of which two are enough."""
+    """y = Erf(x) + Erf(x) for x: float32[256, 256], in three nodes of which two are enough."""
     nodes = [onnx.helper.make_node("Erf", ["x"], ["a"]), onnx.helper.make_node("Erf", ["x"], ["b"]),
              onnx.helper.make_node("Add", ["a", "b"], ["y"])]
-    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2, 3]) for name in "xy")
+    x, y = (onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [256, 256]) for name in "xy")
     graph = onnx.helper.make_graph(nodes, "g", [x], [y])
     return onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)]).SerializeToString()
 
