@@ -96,6 +96,27 @@ struct ProfileComparison {
   XFLOW_API std::string to_json() const;
 };
 
+// The time of one launch of a kernel, as a search with a profile prices it.
+struct ProfilePrice {
+  std::string kernel;                   // its text, as in a profile
+  Nanoseconds time{};                   // its price
+  Nanoseconds least{};                  // with `most`, the interval of 90 % of the price
+  Nanoseconds most{};                   // at least `time`
+  bool modelled = false;                // a time of the profile's model; otherwise one that the profile contains
+  std::optional<Nanoseconds> roofline;  // what the profile's roofline predicts; nullopt without a roofline
+};
+
+// Prices of a profile.
+struct ProfilePrices {
+  std::string profile;                // the device of the profile
+  std::vector<ProfilePrice> kernels;  // in the order in which they were asked for
+
+  // Several lines of text.
+  XFLOW_API std::string to_text() const;
+  // JSON (docs/profile-prices.schema.json).
+  XFLOW_API std::string to_json() const;
+};
+
 // The kernel times of a device, which may be elsewhere (docs/cost.md, *Profiles*).
 class XFLOW_API Profile {
  public:
@@ -133,6 +154,11 @@ class XFLOW_API Profile {
   // Compares the times that a search with this profile would use with those that `measured` contains.
   // Refused kernels and kernels without work are left out. Errors: invalid_argument if no kernel is left.
   Result<ProfileComparison> compare(const Profile& measured) const;
+
+  // The prices of kernels, whose texts are those of a profile:
+  // "matmul(float32[8,64], const float32[64,32]) -> float32[8,32]". Errors: syntax for a text
+  // that is no kernel; unsupported, with the text as `where`, for a kernel that the device refused.
+  Result<ProfilePrices> price(const std::vector<std::string>& kernels) const;
 
   // Number of kernels.
   std::size_t kernels() const;

@@ -99,6 +99,10 @@ Result<ProfileComparison> Profile::compare(const Profile& measured) const {
   return api::guarded<ProfileComparison>([&] { return cost::profile::compare(state_->profile, measured.state_->profile); });
 }
 
+Result<ProfilePrices> Profile::price(const std::vector<std::string>& kernels) const {
+  return api::guarded<ProfilePrices>([&] { return cost::profile::price(state_->profile, kernels); });
+}
+
 std::string Profile::device_model() const { return state_->profile.device.model; }
 Profile::Marked Profile::marked() const {
   return {state_->profile.count(cost::profile::Mark::at_floor), state_->profile.count(cost::profile::Mark::contradicted)};

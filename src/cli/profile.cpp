@@ -15,6 +15,7 @@ struct ProfileArguments {
   std::vector<std::string> others;
   std::vector<std::string> models;
   std::vector<std::string> tables;
+  std::vector<std::string> kernels;
   std::string format;
   std::string table_device;
   bool json = false;
@@ -112,6 +113,13 @@ Result<void> compare(ProfileArguments& a) {
   return {};
 }
 
+Result<void> price(ProfileArguments& a) {
+  XFLOW_TRY(const Profile pricing, Profile::read(a.file));
+  XFLOW_TRY(const ProfilePrices prices, pricing.price(a.kernels));
+  print(a.json ? prices.to_json() + "\n" : prices.to_text());
+  return {};
+}
+
 void add_format(CLI::App& sub, ProfileArguments& a) {
   a.format = to_string(TableFormat::neusight);
   sub.add_option("--format", a.format, "format of the tables")
@@ -197,9 +205,14 @@ void add_profile(CLI::App& sub, Command& command) {
   CLI::App* comparing = add("compare", "Compare the times of a profile with measured times", compare);
   file(comparing);
   add_compare_options(*comparing, *a);
+  CLI::App* pricing = add("price", "Print what kernels cost in a search, with intervals", price);
+  file(pricing);
+  pricing->add_option("KERNELS", a->kernels, "kernels, as they are written in profiles")->required()->expected(1, -1);
+  pricing->add_flag("--json", a->json, "print JSON (docs/profile-prices.schema.json)");
   sub.footer(examples({"xflow profile record --models models --out cpu.xprof", "xflow profile show cpu.xprof",
                        "xflow profile check cpu.xprof", "xflow profile convert bmm.csv linear.csv --device V100 --out v100.xprof",
                        "xflow profile compare v100.xprof --against measured.xprof",
+                       "xflow profile price v100.xprof 'matmul(float32[8,64], const float32[64,32]) -> float32[8,32]'",
                        "xflow profile merge monday.xprof tuesday.xprof --out cpu.xprof",
                        "xflow optimize model.onnx faster.onnx --device profile:cpu.xprof"}));
 }

@@ -1,4 +1,4 @@
-// The comparison of a profile with measurements, as text and as JSON.
+// The comparison of a profile with measurements, and its prices, as text and as JSON.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -78,6 +78,28 @@ std::string ProfileComparison::to_json() const {
                               {"roofline_right", optional(row.roofline_right)},
                               {"sure", row.sure},
                               {"sure_right", row.sure_right}});
+  return onnx_io::printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string ProfilePrices::to_text() const {
+  std::string text = fmt::format("profile     {}\n\n{:>10}{:>12}{:>12}{:>10}  {:<10}{}\n", profile, "time", "at least", "at most",
+                                 "roofline", "times", "kernel");
+  for (const ProfilePrice& row : kernels)
+    text += fmt::format("{:>10}{:>12}{:>12}{:>10}  {:<10}{}\n", time_text(row.time), time_text(row.least), time_text(row.most),
+                        row.roofline ? time_text(*row.roofline) : "-", times_of(row.modelled), row.kernel);
+  return text;
+}
+
+std::string ProfilePrices::to_json() const {
+  Json json;
+  json["profile"] = profile;
+  json["kernels"] = Json::array();
+  for (const ProfilePrice& row : kernels)
+    json["kernels"].push_back({{"kernel", row.kernel},
+                               {"nanoseconds", row.time.count()},
+                               {"interval", {row.least.count(), row.most.count()}},
+                               {"modelled", row.modelled},
+                               {"roofline", row.roofline ? Json(row.roofline->count()) : Json(nullptr)}});
   return onnx_io::printable_json(json.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 

@@ -2,6 +2,9 @@
 
 import json
 import pathlib
+import subprocess
+import sys
+import xml.etree.ElementTree
 
 import numpy
 import onnx
@@ -11,7 +14,9 @@ import program
 from json_schema import faults
 from program import ProgramTest, float_info, help_of, model_of
 
-SCHEMA = json.loads((pathlib.Path(__file__).resolve().parents[2] / "docs/profile-comparison.schema.json").read_text())
+DOCS = pathlib.Path(__file__).resolve().parents[2] / "docs"
+SCHEMA = json.loads((DOCS / "profile-comparison.schema.json").read_text())
+PRICES = json.loads((DOCS / "profile-prices.schema.json").read_text())
 HEAD = "device,latency_ms,kernel,B,M,N,K\n"
 COLUMNS = [100 * k for k in range(1, 9)]
 
@@ -131,6 +136,54 @@ class Tables(ProgramTest):
         self.write("none.xprof", "xflow profile 1\ndevice gpu\nmodel Tesla P4\nlibrary none\nthreads 1\n")
         self.fail_with(64, "no measured kernel has a time in the profile" + usage,
                        "profile", "compare", "none.xprof", "--against", "softmax.csv")
+
+    def test_price_single_kernels(self):
+        kernel = "matmul(float32[128,256], const float32[256,{n}]) -> float32[128,{n}]"
+        line = "kernel plain plain plain {} 0 1 0 1 " + kernel + "\n"
+        text = ("xflow profile 1\ndevice gpu\nmodel A\nlibrary none\nthreads 1\nroofline launch 1000\nroofline bandwidth 1e12\n"
+                "roofline peak float32 1e13\n" + "".join(line.format(10 * n, n=n) for n in COLUMNS))
+        self.write("a.xprof", text + "refused plain " + kernel.format(n=900) + "\tcannot run it\n")
+        known, unknown = kernel.format(n=300), kernel.format(n=350)
+        said = self.succeed("profile", "price", "a.xprof", known, unknown)
+        head, rows = said.split("\n\n")
+        self.assertEqual("profile     A", head)
+        time = r" +[\d.]+ us" * 4
+        self.assertRegex(rows, rf"\A +time +at least +at most +roofline  times     kernel\n{time}  recorded  (.*)\n{time}  modelled  (.*)\n\Z")
+        self.assertEqual([known, unknown], [row.split("  ")[-1] for row in rows.splitlines()[1:]])
+        result = json.loads(self.succeed("profile", "price", "a.xprof", known, unknown, "--json"))
+        self.assertEqual([], faults(result, PRICES))
+        self.assertNotEqual([], faults({**result, "kernels": 1}, PRICES))
+        first, second = result["kernels"]
+        self.assertEqual((known, 3000, False), (first["kernel"], first["nanoseconds"], first["modelled"]))
+        self.assertEqual((unknown, True), (second["kernel"], second["modelled"]))
+        for row in (first, second):
+            least, most = row["interval"]
+            self.assertTrue(least <= row["nanoseconds"] <= most, row)
+            self.assertGreater(row["roofline"], 1000)
+        self.assertLess(first["interval"][1] - first["interval"][0], second["interval"][1] - second["interval"][0])
+        self.fail_with(3, kernel.format(n=900) + ": cannot run it", "profile", "price", "a.xprof", kernel.format(n=900))
+        self.fail_with(2, "kernel 'matmul(': expected an element type at byte 7, found the end", "profile", "price", "a.xprof", "matmul(")
+        self.write("bare.xprof", "xflow profile 1\ndevice gpu\nmodel A\nlibrary none\nthreads 1\n" + "".join(line.format(10 * n, n=n) for n in COLUMNS))
+        self.assertIsNone(json.loads(self.succeed("profile", "price", "bare.xprof", known, "--json"))["kernels"][0]["roofline"])
+        self.assertRegex(self.succeed("profile", "price", "bare.xprof", known), r"us +-  recorded")
+
+    def test_draw_merges(self):
+        self.write("a.xprof", "xflow profile 1\ndevice gpu\nmodel A & B\nlibrary none\nthreads 1\nroofline launch 1000\nroofline bandwidth 1e12\n"
+                   "roofline peak bfloat16 1e15\n"
+                   "kernel plain plain plain 9000 0 1 0 1 matmul(bfloat16[1,1024], const bfloat16[1024,1024]) -> bfloat16[1,1024]\n"
+                   "kernel plain plain plain 12000 0 1 0 1 matmul(bfloat16[1,1024], const bfloat16[1024,2048]) -> bfloat16[1,2048]\n")
+        script = DOCS.parent / "bench/profiles/merge_figure.py"
+        run = subprocess.run([sys.executable, script, program.PROGRAM, "a.xprof", "merges.svg"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((0, ""), (run.returncode, run.stderr))
+        rows = run.stdout.splitlines()
+        self.assertEqual(2 + 15, len(rows))
+        self.assertRegex(rows[14], r"\A\| BERT-large \| key, value \| 1 \| 18\.0 \| 12\.0 \| 0\.67 \| 0\.\d\d to 0\.\d\d \| 0 of 3 \|\Z")
+        # The product of three times the columns is not in the profile.
+        self.assertRegex(rows[11], r"\A\| BERT-large \| query, key, value \| 1 \| 27\.0 \|.*\| 1 of 4 \|\Z")
+        drawn = xml.etree.ElementTree.parse(self.folder / "merges.svg").getroot()
+        marks = [mark.get("fill") for mark in drawn.iter("{http://www.w3.org/2000/svg}circle")][3:]
+        self.assertEqual(15, len(marks))
+        self.assertEqual(["none", "#0b5fa5"], [marks[9], marks[12]])
 
 
 if __name__ == "__main__":

@@ -165,4 +165,20 @@ Result<ProfileComparison> compare(const Profile& profile, const Profile& measure
   return result;
 }
 
+Result<ProfilePrices> price(const Profile& profile, const std::vector<std::string>& kernels) {
+  ProfilePrices result{profile.device.model, {}};
+  ProfileDevice device(profile);
+  for (const std::string& text : kernels) {
+    XFLOW_TRY(const ops::KernelSpec spec, ops::parse_kernel(text));
+    const std::size_t modelled = device.modelled();
+    const auto cost = device.measure(spec, Layout::plain);
+    if (!cost) return fail(cost.error().code, cost.error().message, text);
+    const double factor = std::exp(kNineTenths * device.error_of(spec, Layout::plain).deviation);
+    result.kernels.push_back(
+        {ops::to_string(spec), cost->median, cost->median / factor, cost->median * factor, device.modelled() > modelled, std::nullopt});
+    if (const auto roofline = roofline_time(profile.roofline, spec)) result.kernels.back().roofline = *roofline;
+  }
+  return result;
+}
+
 }  // namespace xflow::cost::profile
