@@ -45,4 +45,9 @@ double ordered_bound(const OrderedProblem& problem, bool fuses) {
   return std::max(longest, work / problem.cluster.size());
 }
 
+double bound_from(const OrderedProblem& problem, const OrderedPlan& start, bool fuses) {
+  const bool has_fusions = std::ranges::find(start.fused, true) != start.fused.end();
+  return ordered_bound(problem, fuses || has_fusions);
+}
+
 }  // namespace xflow::parallel

@@ -9,5 +9,7 @@ namespace xflow::parallel {
 // work, of nodes on their fastest devices. A node takes as much less as its fusion saves. Without `fuses` no
 // choice is taken. The problem passes check_workload and check_fusions.
 double ordered_bound(const OrderedProblem& problem, bool fuses);
+// The same of plans that a search may find from a start whose fusions stay without `fuses`.
+double bound_from(const OrderedProblem& problem, const OrderedPlan& start, bool fuses);
 
 }  // namespace xflow::parallel

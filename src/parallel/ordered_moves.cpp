@@ -5,15 +5,17 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 
 namespace xflow::parallel {
 namespace {
 
 constexpr std::uint32_t kNoFusion = UINT32_MAX;
 constexpr std::size_t kManyNodes = 2000;
+constexpr double kLargestShare = 0.1;  // of the nodes: tasks that a proposal moves
 // Weights of the kinds of proposals in their order, for few nodes and for many.
-constexpr std::array<std::uint32_t, 7> kWeightsOfFew = {24, 16, 10, 16, 8, 16, 10};
-constexpr std::array<std::uint32_t, 7> kWeightsOfMany = {8, 34, 24, 4, 16, 4, 10};
+constexpr std::array<std::uint32_t, 8> kWeightsOfFew = {24, 16, 10, 25, 16, 8, 16, 10};
+constexpr std::array<std::uint32_t, 8> kWeightsOfMany = {4, 14, 10, 1000, 4, 8, 4, 6};
 
 }  // namespace
 
@@ -36,18 +38,31 @@ OrderedMoves::OrderedMoves(const OrderedProblem& problem, bool fuses, RandomNumb
       neighbours_[next[tensor.source]++] = {reader, tensor.bytes};
       neighbours_[next[reader]++] = {tensor.source, tensor.bytes};
     }
+  choices_.resize(problem.fusions.size());
+  std::iota(choices_.begin(), choices_.end(), 0);
+  std::ranges::stable_sort(choices_, {}, [&](std::uint32_t choice) { return problem.fusions[choice].into; });
+  first_choice_.assign(nodes + 1, 0);
+  for (const FusionChoice& choice : problem.fusions) ++first_choice_[choice.into + 1];
+  for (std::size_t node = 0; node < nodes; ++node) first_choice_[node + 1] += first_choice_[node];
+  traffic_.resize(problem.cluster.size());
+  moved_in_.assign(nodes, 0);
 }
 
 bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {
   old_devices_.clear();
   old_priorities_.clear();
   toggled_.clear();
+  if (has_moved_tasks_) most_tasks_ = std::clamp(2 * most_tasks_, 1.0, std::max(1.0, kLargestShare * static_cast<double>(marks_.size())));
+  has_moved_tasks_ = false;
   if (plan.devices.empty() || !apply(random_kind(), plan, loads, critical)) return false;
   return !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
 }
 
 // In reverse: a node may have changed twice.
 void OrderedMoves::undo(OrderedPlan& plan) {
+  constexpr double kFewer = 0.7;
+  if (has_moved_tasks_) most_tasks_ = std::max(1.0, kFewer * most_tasks_);
+  has_moved_tasks_ = false;
   for (auto old = old_devices_.rbegin(); old != old_devices_.rend(); ++old) plan.devices[old->first] = old->second;
   for (auto old = old_priorities_.rbegin(); old != old_priorities_.rend(); ++old) plan.priorities[old->first] = old->second;
   for (const std::uint32_t choice : toggled_) plan.fused[choice] = !plan.fused[choice];
@@ -99,6 +114,9 @@ bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const doubl
       }
       return false;
     }
+    case MoveKind::tasks:
+      move_tasks(plan, loads, critical);
+      return true;
     case MoveKind::priority:
       change_priorities(plan, critical);
       return true;
@@ -177,6 +195,65 @@ std::uint32_t OrderedMoves::random_target(const OrderedPlan& plan, std::uint32_t
 // With the tasks of its nodes.
 void OrderedMoves::move_cluster(OrderedPlan& plan, std::uint32_t to) {
   for (const std::uint32_t node : cluster_) set_device(plan, root_of(plan, node), to);
+}
+
+// Sets traffic_ to that of the task of the root.
+void OrderedMoves::find_traffic(const OrderedPlan& plan, std::uint32_t root) {
+  ++mark_;
+  cluster_ = {root};
+  marks_[root] = mark_;
+  for (std::size_t k = 0; k < cluster_.size(); ++k) {
+    const std::uint32_t node = cluster_[k];
+    for (std::uint32_t at = first_choice_[node]; at < first_choice_[node + 1]; ++at) {
+      if (!plan.fused[choices_[at]]) continue;
+      cluster_.push_back(problem_.fusions[choices_[at]].node);
+      marks_[cluster_.back()] = mark_;
+    }
+  }
+  std::ranges::fill(traffic_, 0);
+  for (const std::uint32_t node : cluster_)
+    for (const OrderedNeighbour& neighbour : neighbours(node))
+      if (marks_[neighbour.node] != mark_) traffic_[plan.devices[root_of(plan, neighbour.node)]] += neighbour.bytes;
+}
+
+// The device with the most traffic, each times a random factor; busier ones than that of the task count
+// less.
+std::uint32_t OrderedMoves::nearer_device(const OrderedPlan& plan, std::uint32_t root, std::span<const double> loads) {
+  constexpr double kBusier = 0.7;
+  constexpr double kLeastFactor = 0.2;
+  constexpr double kMostFactor = 1.8;
+  find_traffic(plan, root);
+  const std::uint32_t from = plan.devices[root];
+  std::uint32_t nearer = from;
+  double most = traffic_[from];
+  for (std::uint32_t device = 0; device < traffic_.size(); ++device) {
+    if (device == from || traffic_[device] <= 0) continue;
+    const double factor = kLeastFactor + (kMostFactor - kLeastFactor) * random_.unit();
+    const double own = traffic_[device] * factor * (loads[device] <= loads[from] ? 1 : kBusier);
+    if (own <= most) continue;
+    most = own;
+    nearer = device;
+  }
+  return nearer;
+}
+
+void OrderedMoves::move_tasks(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {
+  has_moved_tasks_ = true;
+  ++proposal_;
+  const auto most = static_cast<std::uint32_t>(most_tasks_);
+  constexpr std::uint32_t kDraws = 8;
+  std::uint32_t moved = 0;
+  for (std::uint32_t draw = 0; draw < kDraws * (most + 1) && moved < most; ++draw) {
+    const bool is_critical = !critical.empty() && random_.below(4) == 0;
+    const std::uint32_t root =
+        root_of(plan, is_critical ? critical[random_.below(static_cast<std::uint32_t>(critical.size()))] : random_node());
+    if (moved_in_[root] == proposal_) continue;
+    const std::uint32_t to = nearer_device(plan, root, loads);
+    if (to == plan.devices[root]) continue;
+    set_device(plan, root, to);
+    moved_in_[root] = proposal_;
+    ++moved;
+  }
 }
 
 // Takes or gives up a fusion of the node or of a neighbour into it; any fusion if they have none.

@@ -26,8 +26,9 @@ constexpr double kShareAtEnd = 1.0 / 30;
 
 class OrderedSearch {
  public:
-  OrderedSearch(const OrderedProblem& problem, bool fuses, std::uint64_t seed, SearchBudget& budget)
-      : problem_(problem), fuses_(fuses), random_(seed), budget_(budget), simulator_(problem), bound_(ordered_bound(problem, fuses)) {}
+  // `bound`: of all plans that the search may find.
+  OrderedSearch(const OrderedProblem& problem, bool fuses, double bound, std::uint64_t seed, SearchBudget& budget)
+      : problem_(problem), fuses_(fuses), random_(seed), budget_(budget), simulator_(problem), bound_(bound) {}
 
   // Simulates a start and keeps it if it is the best one; the first one in any case.
   void try_start(OrderedPlan plan) {
@@ -144,7 +145,7 @@ const char* name(OrderedMethod method) {
 }
 
 OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchOptions& options, SearchBudget& budget) {
-  OrderedSearch search(problem, options.fuses, options.seed, budget);
+  OrderedSearch search(problem, options.fuses, ordered_bound(problem, options.fuses), options.seed, budget);
   if (options.method == OrderedMethod::intervals) {
     search.try_orders();
   } else {
@@ -159,7 +160,7 @@ OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchO
 
 OrderedResult improve_ordered(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
                               SearchBudget& budget) {
-  OrderedSearch search(problem, fuses, seed, budget);
+  OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
   search.try_start(start);
   search.improve();
   return search.take();

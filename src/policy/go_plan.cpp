@@ -34,7 +34,7 @@ class GoPlanner {
         options_(options),
         random_(options.seed),
         budget_(budget),
-        bound_(options.judge ? 0 : parallel::ordered_bound(problem, options.heads.fusions)) {
+        bound_(options.judge ? 0 : parallel::bound_from(problem, start, options.heads.fusions)) {
     budget_.spend();
     const parallel::OrderedStep step = options.judge ? *options.judge(start, kNoLimit) : episode_.step();
     best_ = {start, step.seconds, step.missing, 1};

@@ -136,6 +136,34 @@ TEST(OrderedSearch, HasAPlanWithoutABudget) {
   }
 }
 
+// Without new fusions a step may still be shorter than any without fusions: a bound of the latter must not
+// end the search.
+TEST(OrderedSearch, GoesOnFromAStartWhoseFusionsStay) {
+  OrderedCase made;
+  made.cluster = {"two", {}, 1, {0, 1}, {0, 1}};
+  for (const char* name : {"a", "b"}) made.cluster.devices.push_back({name, "x", 0, 100, {0, 1, 1}});
+  // The first two take 2 s, and 1/2 s fused; the others 1/2 s each.
+  for (const double seconds : {1.0, 1.0, 0.5, 0.5}) made.workload.nodes.push_back({{seconds, seconds}, 0});
+  made.workload.tensors = {{0, 0, {1}}};
+  made.fusions = {{0, 1, 1.5}};
+  const OrderedPlan start{{0, 0, 0, 0}, {0, 0, 0, 0}, {true}};
+  SearchBudget budget(kNoTimeLimit, 1000, {}, 1);
+  const OrderedResult result = improve_ordered(made.problem(), start, false, 1, budget);
+  EXPECT_EQ(result.step, 1);
+  EXPECT_EQ(result.plan.fused, start.fused);
+}
+
+// On large graphs transfers make the plan of HEFT long, and moving single clusters shortens it by less.
+TEST(OrderedSearch, MovesManyTasksOfLargeGraphs) {
+  const auto cluster = open_cluster("dgx-h100");
+  ASSERT_TRUE(cluster);
+  const auto graph = large_graph(3000, 1, *cluster);
+  ASSERT_TRUE(graph);
+  const OrderedProblem problem{graph->workload, *cluster, graph->fusions};
+  const double heft = found_by(problem, {OrderedMethod::heft, true, 1}, 10).step;
+  EXPECT_LT(found_by(problem, {OrderedMethod::local, true, 1}, 5000).step, 0.95 * heft);
+}
+
 TEST(OrderedMoves, AreTakenBack) {
   RandomNumbers random(24);
   for (int round = 0; round < 100; ++round) {

@@ -108,6 +108,8 @@ TEST(Go, PlansOnlyWhatItsHeadsAllow) {
   const auto found = plan_by_go(own.problem(), first_go_policy(1), own.start, {2, {true, false, false}, 0}, budget);
   ASSERT_TRUE(found) << found.error().text();
   EXPECT_EQ(own.start.fused, found->plan.fused);
+  // The fusions of the start make its step shorter than any without them, which must not end the plans.
+  EXPECT_EQ(300U, found->proposals);
 }
 
 // Small graphs without fusions, whose training takes a moment.
