@@ -12,7 +12,9 @@ namespace {
 
 constexpr std::uint32_t kNoFusion = UINT32_MAX;
 constexpr std::size_t kManyNodes = 2000;
-constexpr double kLargestShare = 0.1;  // of the nodes: tasks that a proposal moves
+// Of the nodes: tasks that a proposal moves.
+constexpr double kFirstShare = 0.01;
+constexpr double kLargestShare = 0.1;
 // Weights of the kinds of proposals in their order, for few nodes and for many.
 constexpr std::array<std::uint32_t, 8> kWeightsOfFew = {24, 16, 10, 25, 16, 8, 16, 10};
 constexpr std::array<std::uint32_t, 8> kWeightsOfMany = {4, 14, 10, 1000, 4, 8, 4, 6};
@@ -46,6 +48,7 @@ OrderedMoves::OrderedMoves(const OrderedProblem& problem, bool fuses, RandomNumb
   for (std::size_t node = 0; node < nodes; ++node) first_choice_[node + 1] += first_choice_[node];
   traffic_.resize(problem.cluster.size());
   moved_in_.assign(nodes, 0);
+  most_tasks_ = std::max(1.0, kFirstShare * static_cast<double>(nodes));
 }
 
 bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {
