@@ -58,7 +58,10 @@ bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std
   if (has_moved_tasks_) most_tasks_ = std::clamp(2 * most_tasks_, 1.0, std::max(1.0, kLargestShare * static_cast<double>(marks_.size())));
   has_moved_tasks_ = false;
   if (plan.devices.empty() || !apply(random_kind(), plan, loads, critical)) return false;
-  return !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
+  const bool has_changed = !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
+  // Without a change nothing is simulated, so that the number of tasks stays.
+  has_moved_tasks_ = has_moved_tasks_ && has_changed;
+  return has_changed;
 }
 
 // In reverse: a node may have changed twice.
