@@ -47,10 +47,11 @@ Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, Vis
 Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
                                std::uint64_t seed, parallel::SearchBudget& budget);
 
-// Whether a placement, which may be of another graph, gives each of these groups a device within the memory.
+// Whether a placement has a device for each group, and the groups fit into the memory of their devices. It
+// may be a placement of another graph.
 bool is_possible(const parallel::GroupDevices& devices, const PlacementEnvironment& groups);
 
-// The groups get the best of these placements that is possible and better than their own, if there is one.
+// Moves the groups as the best one of the possible placements says, if it is better than where they are.
 void begin_at_better(std::span<const parallel::GroupDevices> placements, PlacementEnvironment& groups);
 
 // xflow::place() by search, or by PlaceOptions::policy. Errors: those of xflow::place.
