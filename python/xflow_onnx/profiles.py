@@ -147,7 +147,8 @@ def rows_of(tables: Tables, name: str, columns: "tuple[str, ...]") -> "list[dict
     except ModuleNotFoundError as error:
         raise Refused(f"xflow_onnx.profiles needs pyarrow: {sys.executable} -m pip install pyarrow") from error
     try:
-        table = parquet.read_table(pyarrow.BufferReader(tables.read(name)))
+        # Without threads: Python that ends while Arrow still starts one is aborted.
+        table = parquet.ParquetFile(pyarrow.BufferReader(tables.read(name)), pre_buffer=False).read(use_threads=False)
     except (pyarrow.ArrowException, OSError) as error:
         raise Refused(f"{name}: not a whole table: {str(error).splitlines()[0]}") from error
     missing = [column for column in columns if column not in table.column_names]

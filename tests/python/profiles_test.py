@@ -182,6 +182,18 @@ class Profiles(unittest.TestCase):
         self.collectives(7e-6, 3e11, nccl_dtype="int8")
         self.assertEqual(f"xflow_onnx.profiles: {COLLECTIVE_TABLE}: all_reduce: no row is in half\n", self.refused(*command))
 
+    def test_reading_starts_no_threads(self):
+        program = (
+            "import os, pathlib, pyarrow.parquet\n"
+            "from xflow_onnx import profiles\n"
+            "before = os.listdir('/proc/self/task')\n"
+            f"rows = profiles.rows_of(profiles.Tables(pathlib.Path('package')), '{TABLE}', profiles.COLUMNS)\n"
+            "print(len(rows), os.listdir('/proc/self/task') == before)\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": os.fspath(PYTHON)}
+        run = subprocess.run([sys.executable, "-c", program], cwd=self.folder, env=environment, capture_output=True, text=True)
+        self.assertEqual((f"{len(ROWS)} True\n", ""), (run.stdout, run.stderr))
+
     def test_a_wheel_and_its_folder_give_the_same(self):
         wheel = self.folder / "aiconfigurator_core-0.12.0-cp311-abi3-any.whl"
         with zipfile.ZipFile(wheel, "w") as packed:
