@@ -15,9 +15,6 @@ constexpr std::size_t kManyNodes = 2000;
 // Of the nodes: tasks that a proposal moves.
 constexpr double kFirstShare = 0.01;
 constexpr double kLargestShare = 0.1;
-// Weights of the kinds of proposals in their order, for few nodes and for many.
-constexpr std::array<std::uint32_t, 8> kWeightsOfFew = {24, 16, 10, 25, 16, 8, 16, 10};
-constexpr std::array<std::uint32_t, 8> kWeightsOfMany = {4, 14, 10, 1000, 4, 8, 4, 6};
 
 }  // namespace
 
@@ -57,7 +54,9 @@ bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std
   toggled_.clear();
   if (has_moved_tasks_) most_tasks_ = std::clamp(2 * most_tasks_, 1.0, std::max(1.0, kLargestShare * static_cast<double>(marks_.size())));
   has_moved_tasks_ = false;
-  if (plan.devices.empty() || !apply(random_kind(), plan, loads, critical)) return false;
+  if (plan.devices.empty()) return false;
+  kind_ = random_kind();
+  if (!apply(kind_, plan, loads, critical)) return false;
   const bool has_changed = !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
   // Without a change nothing is simulated, so that the number of tasks stays.
   has_moved_tasks_ = has_moved_tasks_ && has_changed;
@@ -69,25 +68,41 @@ void OrderedMoves::undo(OrderedPlan& plan) {
   constexpr double kFewer = 0.7;
   if (has_moved_tasks_) most_tasks_ = std::max(1.0, kFewer * most_tasks_);
   has_moved_tasks_ = false;
+  learn(0);
   for (auto old = old_devices_.rbegin(); old != old_devices_.rend(); ++old) plan.devices[old->first] = old->second;
   for (auto old = old_priorities_.rbegin(); old != old_priorities_.rend(); ++old) plan.priorities[old->first] = old->second;
   for (const std::uint32_t choice : toggled_) plan.fused[choice] = !plan.fused[choice];
 }
 
+void OrderedMoves::learn(double gain) {
+  constexpr double kLate = 0.02;
+  double& own = gains_[static_cast<std::size_t>(kind_)];
+  own += kLate * (gain - own);
+}
+
 OrderedMoves::MoveKind OrderedMoves::random_kind() {
-  const auto& weights = marks_.size() < kManyNodes ? kWeightsOfFew : kWeightsOfMany;
-  const auto is_possible = [&](std::size_t kind) {
-    if (kind >= static_cast<std::size_t>(MoveKind::fusion)) return fuses_;
-    return kind >= static_cast<std::size_t>(MoveKind::priority) || problem_.cluster.size() > 1;
-  };
-  std::uint32_t sum = 0;
-  for (std::size_t kind = 0; kind < weights.size(); ++kind) sum += is_possible(kind) ? weights[kind] : 0;
-  std::uint32_t drawn = random_.below(sum);
-  for (std::size_t kind = 0;; ++kind) {
-    if (!is_possible(kind)) continue;
-    if (drawn < weights[kind]) return static_cast<MoveKind>(kind);
-    drawn -= weights[kind];
+  static constexpr std::array<double, kKinds> kSharesOfFew = {24, 16, 10, 25, 16, 8, 16, 10};
+  static constexpr std::array<double, kKinds> kSharesOfMany = {4, 14, 10, 1000, 4, 8, 4, 6};
+  const auto& shares = marks_.size() < kManyNodes ? kSharesOfFew : kSharesOfMany;
+  std::array<double, kKinds> weights = {};
+  std::array<double, kKinds> gains = {};
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (kind >= static_cast<std::size_t>(MoveKind::fusion) && !fuses_) continue;
+    if (kind < static_cast<std::size_t>(MoveKind::priority) && problem_.cluster.size() < 2) continue;
+    weights[kind] = shares[kind];
+    gains[kind] = std::max(0.0, gains_[kind]);
   }
+  const bool is_by_gain = *std::ranges::max_element(gains) > 0 && random_.below(2) == 0;
+  const auto& drawn_from = is_by_gain ? gains : weights;
+  double drawn = random_.unit() * std::accumulate(drawn_from.begin(), drawn_from.end(), 0.0);
+  std::size_t last = 0;  // that can be drawn: rounding may leave a little at the end
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (drawn_from[kind] <= 0) continue;
+    last = kind;
+    if (drawn < drawn_from[kind]) break;
+    drawn -= drawn_from[kind];
+  }
+  return static_cast<MoveKind>(last);
 }
 
 bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {

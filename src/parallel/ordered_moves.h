@@ -1,6 +1,7 @@
 // Changes of a plan of a whole step, as a local search proposes them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -20,21 +21,25 @@ class OrderedMoves {
   // clusters; moves several tasks, each to a device that holds more of what it reads and writes; swaps two
   // priorities, raises a node above another one, or shifts the priorities of a cluster; takes or gives up a
   // fusion, or those of a cluster. With many nodes most proposals move tasks: more after a proposal that was
-  // not taken back, fewer after one that was. `loads`: seconds of each device, for devices that have little
-  // to do. `critical`: nodes as find_critical_nodes gives them, where most other proposals begin. False if
-  // nothing changed.
+  // not taken back, fewer after one that was. Half of the proposals are of kinds drawn by what late ones of
+  // a kind have gained. `loads`: seconds of each device, for devices that have little to do. `critical`:
+  // nodes as find_critical_nodes gives them, where most other proposals begin. False if nothing changed.
   bool propose(OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
   // Takes the last proposal back.
   void undo(OrderedPlan& plan);
+  // Says that the last proposal stays and made the step shorter by `gain` seconds; less than 0 if longer.
+  void keep(double gain) { learn(gain); }
 
  private:
   enum class MoveKind : std::uint8_t { node, cluster, exchange, tasks, priority, priorities, fusion, fusions };
+  static constexpr std::size_t kKinds = 8;
   struct OrderedNeighbour {
     std::uint32_t node = 0;
     double bytes = 0;
   };
 
   MoveKind random_kind();
+  void learn(double gain);
   bool apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
   std::uint32_t random_node() { return random_.below(static_cast<std::uint32_t>(marks_.size())); }
   std::uint32_t root_of(const OrderedPlan& plan, std::uint32_t node) const;
@@ -65,11 +70,13 @@ class OrderedMoves {
   std::vector<std::uint32_t> marks_;         // of each node: the last cluster or task that has it
   std::uint32_t mark_ = 0;
   std::vector<std::uint32_t> cluster_;
-  std::vector<std::uint32_t> exchanged_;  // the other cluster of an exchange
-  std::vector<double> traffic_;           // of a task, by device: bytes from and to other tasks
-  double most_tasks_ = 1;                 // that a proposal moves
-  bool has_moved_tasks_ = false;          // the last proposal
-  std::vector<std::uint32_t> moved_in_;   // of each node: the last proposal that moved its task
+  std::vector<std::uint32_t> exchanged_;   // the other cluster of an exchange
+  std::vector<double> traffic_;            // of a task, by device: bytes from and to other tasks
+  double most_tasks_ = 1;                  // that a proposal moves
+  bool has_moved_tasks_ = false;           // the last proposal
+  MoveKind kind_ = MoveKind::node;         // of the last proposal
+  std::array<double, kKinds> gains_ = {};  // of each kind: seconds that a late proposal gained, in the mean
+  std::vector<std::uint32_t> moved_in_;    // of each node: the last proposal that moved its task
   std::uint32_t proposal_ = 0;
   // What the last proposal replaced.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> old_devices_;

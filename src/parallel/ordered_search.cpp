@@ -110,6 +110,7 @@ class OrderedSearch {
         moves.undo(plan);
         continue;
       }
+      moves.keep(current.missing == found->missing ? current.seconds - found->seconds : 0);
       current = *found;
       look_at_plan();
       if (std::pair(current.missing, current.seconds) < std::pair(best_.missing, best_.step)) keep(plan, current);

@@ -164,6 +164,34 @@ TEST(OrderedSearch, MovesManyTasksOfLargeGraphs) {
   EXPECT_LT(found_by(problem, {OrderedMethod::local, true, 1}, 5000).step, 0.95 * heft);
 }
 
+// Of 2,000 proposals of which those that change priorities alone gain, and all others lose: the share of the
+// former in the second half.
+double share_of_priorities(double gain) {
+  RandomNumbers random(3);
+  const OrderedCase made = random_ordered_case(random, 40);
+  const std::vector<double> loads(made.cluster.size(), 0);
+  OrderedPlan plan = random_ordered_plan(made, random);
+  OrderedMoves moves(made.problem(), false, random);
+  int seen = 0;
+  for (int k = 0; k < 2000; ++k) {
+    const OrderedPlan before = plan;
+    if (!moves.propose(plan, loads, {})) continue;
+    if (plan.devices == before.devices) {
+      moves.keep(gain);
+      seen += k >= 1000 ? 1 : 0;
+    } else {
+      moves.undo(plan);
+    }
+  }
+  return seen / 1000.0;
+}
+
+TEST(OrderedMoves, AreMostlyOfKindsThatHaveGained) {
+  EXPECT_GT(share_of_priorities(1), 0.5);
+  EXPECT_LT(share_of_priorities(0), 0.35);
+  EXPECT_LT(share_of_priorities(-1), 0.35);
+}
+
 TEST(OrderedMoves, AreTakenBack) {
   RandomNumbers random(24);
   for (int round = 0; round < 100; ++round) {
