@@ -23,7 +23,7 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   deciding.deadline = stop ? verifier::Deadline(end, std::move(stop)) : verifier::Deadline(end);
   std::string undecided;
   std::vector<rules::RuleHash> proved;
-  for (const verifier::ProofRecord& record : shipped_rule_records()) proved.push_back(record.rule);
+  for (const rules::ClassifiedRule& rule : proved_shipped_rules()) proved.push_back(rule.rule);
   std::string explanation;
   std::map<std::string, verifier::RecordFile> beside;  // by file: records beside the user's own files
   rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
@@ -52,7 +52,7 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   } else if (options.search.rules.empty()) {
     // The build has checked a record of every shipped rule; without Z3 it has only those that replay without
     // Z3.
-    for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(rules.add_known(file.text, file.name));
+    for (const ShippedFile& file : shipped_rule_files()) XFLOW_CHECK(rules.add_known(file.text, file.name, proved_shipped_rules()));
   }
   if (!options.search.rule_text) {
     for (const std::string& path : options.search.rules) XFLOW_CHECK(explained(rules.add_path(path)));

@@ -9,7 +9,7 @@ constexpr ShippedFile kFiles[] = {
 #include "shipped_rule_texts.inc"
 };
 
-const verifier::ProofRecord kRecords[] = {
+const rules::ClassifiedRule kProved[] = {
 #include "shipped_rule_records.inc"
 };
 
@@ -21,13 +21,13 @@ const ShippedProof kProofs[] = {
 }  // namespace
 
 std::span<const ShippedFile> shipped_rule_files() { return kFiles; }
-std::span<const verifier::ProofRecord> shipped_rule_records() { return kRecords; }
+std::span<const rules::ClassifiedRule> proved_shipped_rules() { return kProved; }
 std::span<const ShippedProof> shipped_proofs() { return kProofs; }
 
 Result<std::vector<rules::Rule>> shipped_rules() {
   std::vector<rules::Rule> all;
   for (const ShippedFile& file : shipped_rule_files()) {
-    XFLOW_TRY(std::vector<rules::Rule> rules, rules::parse_rules(file.text, file.name));
+    XFLOW_TRY(std::vector<rules::Rule> rules, rules::parse_rules(file.text, file.name, kProved));
     for (rules::Rule& rule : rules) all.push_back(std::move(rule));
   }
   return all;

@@ -17,9 +17,8 @@ struct ShippedFile {
 };
 std::span<const ShippedFile> shipped_rule_files();
 
-// One record for each shipped rule, in the order of the rules' hashes. The build makes a record after it
-// replayed the rule's proof.
-std::span<const verifier::ProofRecord> shipped_rule_records();
+// Each shipped rule whose proof the build has replayed, in the order of the rules' hashes.
+std::span<const rules::ClassifiedRule> proved_shipped_rules();
 
 struct ShippedProof {
   std::string_view rule;  // the rule's name

@@ -37,7 +37,7 @@ std::string_view describe(NameKind kind) {
 
 class Checker {
  public:
-  Checker(Rule& rule, const Rule* classified) : rule_(rule), classified_(classified) {}
+  explicit Checker(Rule& rule) : rule_(rule) {}
 
   Result<void> run() {
     for (const Statement& statement : rule_.source) XFLOW_CHECK(source_statement(statement));
@@ -50,7 +50,7 @@ class Checker {
     for (const Statement& statement : rule_.target) XFLOW_CHECK(target_statement(statement));
     for (const Guard& guard : rule_.guards) XFLOW_CHECK(check_guard(guard));
     XFLOW_CHECK(bound_dimensions());
-    find_kinds(rule_, classified_);
+    find_kinds(rule_);
     return {};
   }
 
@@ -444,7 +444,6 @@ class Checker {
   };
 
   Rule& rule_;
-  const Rule* classified_;
   std::set<std::string, std::less<>> defined_;
   std::set<std::string, std::less<>> source_defined_;
   std::vector<PendingAttribute> pending_;
@@ -452,8 +451,17 @@ class Checker {
 
 }  // namespace
 
-Result<void> check(Rule& rule) { return Checker(rule, nullptr).run(); }
+Result<void> check(Rule& rule, std::span<const ClassifiedRule> classified) {
+  XFLOW_CHECK(Checker(rule).run());
+  find_float_class(rule, classified);
+  return {};
+}
 
-Result<void> check_as(const Rule& member, Rule& rule) { return Checker(rule, &member).run(); }
+Result<void> check_as(const Rule& member, Rule& rule) {
+  XFLOW_CHECK(Checker(rule).run());
+  rule.float_class = member.float_class;
+  rule.number_effects = member.number_effects;
+  return {};
+}
 
 }  // namespace xflow::rules

@@ -254,7 +254,7 @@ Result<Rule> parse_member(const FamilyText& family, int n, const std::string& fi
   return std::move(rules[0]);
 }
 
-Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file) {
+Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view file, std::span<const ClassifiedRule> classified) {
   XFLOW_TRY(ExpandedText expanded, expand_families(text, file));
   XFLOW_TRY(std::vector<Token> tokens, tokenize(expanded.text, file, expanded.lines));
   XFLOW_TRY(std::vector<Rule> rules, RuleParser(std::move(tokens), file).run());
@@ -265,7 +265,7 @@ Result<std::vector<Rule>> parse_rules(std::string_view text, std::string_view fi
       return fail(ErrorCode::syntax, fmt::format("rule '{}' is already defined in line {}", rule.name, other->second.line),
                   place_text(file, rule.place));
     }
-    XFLOW_CHECK(check(rule));
+    XFLOW_CHECK(check(rule, classified));
   }
   XFLOW_CHECK(add_families(std::move(expanded.open_families), rules));
   return rules;

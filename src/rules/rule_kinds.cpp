@@ -38,7 +38,7 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
 
 }  // namespace
 
-void find_kinds(Rule& rule, const Rule* classified) {
+void find_kinds(Rule& rule) {
   Census source;
   Census target;
   for (const Statement& statement : rule.source) take_census(statement.term, source);
@@ -49,14 +49,27 @@ void find_kinds(Rule& rule, const Rule* classified) {
   for (const Guard& guard : rule.guards) relations = relations || guard.value.empty();
   rule.pointwise = source.pointwise && target.pointwise && !shapes && !relations && rule.declarations.empty();
   rule.moves_data = source.moves_data && target.moves_data && !source.literals && !target.literals;
-  NumberClass numbers = classified == nullptr ? classify(rule) : NumberClass{classified->float_class, classified->number_effects};
-  rule.float_class = numbers.float_class;
-  rule.number_effects = std::move(numbers.effects);
-
   Rule bare = rule;
   bare.comment.clear();
   const std::string text = print(bare);
   rule.hash.words = {fnv1a(text, 0xCBF29CE484222325ULL), fnv1a(text, 0x9AE16A3B2F90404FULL)};
+}
+
+void find_float_class(Rule& rule, std::span<const ClassifiedRule> classified) {
+  const auto known = std::ranges::lower_bound(classified, rule.hash, {}, &ClassifiedRule::rule);
+  if (known == classified.end() || known->rule != rule.hash) {
+    NumberClass numbers = classify(rule);
+    rule.float_class = numbers.float_class;
+    rule.number_effects = std::move(numbers.effects);
+    return;
+  }
+  rule.float_class = known->float_class;
+  rule.number_effects.clear();
+  std::string_view rest = known->number_effects;
+  for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
+    rule.number_effects.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
 }
 
 }  // namespace xflow::rules

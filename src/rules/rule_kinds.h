@@ -5,8 +5,10 @@
 
 namespace xflow::rules {
 
-// Sets pointwise, moves_data, float_class, number_effects and hash of a rule that passed the other checks.
-// The float class is that of `classified`, unless it is null.
-void find_kinds(Rule& rule, const Rule* classified = nullptr);
+// Sets pointwise, moves_data and hash of a rule that passed the other checks.
+void find_kinds(Rule& rule);
+// Sets float_class and number_effects of a rule that has its hash: those of `classified`, which is in the
+// order of the hashes, or else as classify() does.
+void find_float_class(Rule& rule, std::span<const ClassifiedRule> classified);
 
 }  // namespace xflow::rules

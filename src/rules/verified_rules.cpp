@@ -43,11 +43,17 @@ Result<std::vector<std::string>> rule_files(const std::string& path) {
   return files;
 }
 
-Result<void> VerifiedRules::add(std::string_view text, std::string_view file) { return add(text, file, false); }
-Result<void> VerifiedRules::add_known(std::string_view text, std::string_view file) { return add(text, file, true); }
-
-Result<void> VerifiedRules::add(std::string_view text, std::string_view file, bool only_known) {
+Result<void> VerifiedRules::add(std::string_view text, std::string_view file) {
   XFLOW_TRY(std::vector<Rule> rules, parse_rules(text, file));
+  return add(std::move(rules), file, false);
+}
+
+Result<void> VerifiedRules::add_known(std::string_view text, std::string_view file, std::span<const ClassifiedRule> classified) {
+  XFLOW_TRY(std::vector<Rule> rules, parse_rules(text, file, classified));
+  return add(std::move(rules), file, true);
+}
+
+Result<void> VerifiedRules::add(std::vector<Rule> rules, std::string_view file, bool only_known) {
   std::vector<std::shared_ptr<const Pattern>> added;
   for (Rule& rule : rules) {
     const bool known = std::binary_search(proved_.begin(), proved_.end(), rule.hash);

@@ -33,8 +33,9 @@ class VerifiedRules {
   // Adds the rules of a text. Error::syntax or ill_typed with "file:line:column", or Error::not_proved. On
   // an error no rule is added.
   Result<void> add(std::string_view text, std::string_view file);
-  // Adds the rules of a text whose hashes are known to be proved and skips the others.
-  Result<void> add_known(std::string_view text, std::string_view file);
+  // Adds the rules of a text whose hashes are known to be proved and skips the others. `classified` as for
+  // parse_rules.
+  Result<void> add_known(std::string_view text, std::string_view file, std::span<const ClassifiedRule> classified = {});
   // Adds the rules of a file, or of all files *.rules of a folder in the order of their names.
   // Error::unreadable if the path cannot be read.
   Result<void> add_path(const std::string& path);
@@ -62,7 +63,7 @@ class VerifiedRules {
                       const std::function<bool(Match&)>& found) const;
 
  private:
-  Result<void> add(std::string_view text, std::string_view file, bool only_known);
+  Result<void> add(std::vector<Rule> rules, std::string_view file, bool only_known);
   void index();
 
   std::vector<RuleHash> proved_;

@@ -20,7 +20,7 @@ namespace {
 const rules::VerifiedRules& shipped_for_windows() {
   static const rules::VerifiedRules rules = [] {
     std::vector<rules::RuleHash> proved;
-    for (const verifier::ProofRecord& record : api::shipped_rule_records()) proved.push_back(record.rule);
+    for (const rules::ClassifiedRule& rule : api::proved_shipped_rules()) proved.push_back(rule.rule);
     std::ranges::sort(proved);
     rules::VerifiedRules set(proved);
     for (const api::ShippedFile& file : api::shipped_rule_files()) EXPECT_TRUE(set.add(file.text, file.name));

@@ -425,5 +425,16 @@ TEST(FloatClass, OfSmallResultsBesideOneIsSpecial) {
   EXPECT_EQ(class_of_y("clip(x + 3, min: 0, max: 6) / 6", "hard_sigmoid(x, alpha: 1/6, beta: 1/2)").substr(0, 9), "rounding:");
 }
 
+TEST(FloatClass, OfARuleThatWasClassifiedBeforeIsTheOneThatIsKnown) {
+  const std::string text = "rule r\n  source y = abs(abs(x))\n  target y = abs(x)\n";
+  const Rule computed = parsed(text)[0];
+  EXPECT_EQ(numbers_text(computed), "exact");
+  const ClassifiedRule known[] = {{computed.hash, FloatClass::special, "drops x\nchanges NaN\n"}};
+  const auto read = [&](const std::string& rules) { return numbers_text((*parse_rules(rules, "f.rules", known))[0]); };
+  EXPECT_EQ(read(text), "special: drops x, changes NaN");
+  EXPECT_EQ(read("# A comment changes nothing.\n" + text), "special: drops x, changes NaN");
+  EXPECT_EQ(read("rule r\n  source y = abs(abs(z))\n  target y = abs(z)\n"), "exact") << "of another rule";
+}
+
 }  // namespace
 }  // namespace xflow::rules

@@ -4,9 +4,11 @@
 //
 // Each line of standard input is a task, a JSON object: {"task": "optimize", "in": PATH, "out": PATH, "shapes": {NAME: [SIZE...]}} or
 // {"task": "check", "a": PATH, "b": PATH, "inputs": [FILE...]}. Each answer is one line of JSON on standard output, in the same order.
-// Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer everywhere.
+// Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer everywhere. All tasks share
+// a context.
 #include <fmt/format.h>
 #include <xflow/check.h>
+#include <xflow/context.h>
 
 #include <chrono>
 #include <cstdio>
@@ -24,10 +26,10 @@ using nlohmann::json;
 using xflow::OptimizeOptions;
 using xflow::OptimizeReport;
 
-json optimize(const json& task, OptimizeOptions options) {
+json optimize(xflow::Context& context, const json& task, OptimizeOptions options) {
   if (task.contains("shapes"))
     for (const auto& [input, dims] : task["shapes"].items()) options.input.shapes.push_back({input, dims.get<std::vector<std::int64_t>>()});
-  const auto report = xflow::optimize_file(task["in"], task["out"], options);
+  const auto report = xflow::optimize_file(context, task["in"], task["out"], options);
   if (!report) return {{"error", report.error().text()}};
   std::uint64_t checked = 0;
   for (const xflow::CheckedRegion& region : report->regions.checked) checked += region.checked_values;
@@ -67,6 +69,7 @@ int main(int argc, char** argv) {
       return 64;
     }
   }
+  xflow::Context context;  // so that the rules are read once
   for (std::string line; std::getline(std::cin, line);) {
     const json task = json::parse(line, nullptr, false);
     if (!task.is_object()) {
@@ -74,7 +77,7 @@ int main(int argc, char** argv) {
       return 64;
     }
     const auto start = std::chrono::steady_clock::now();
-    json answer = task["task"] == "check" ? check(task) : optimize(task, options);
+    json answer = task["task"] == "check" ? check(task) : optimize(context, task, options);
     answer["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     // Names of models need not be UTF-8.
     std::puts(answer.dump(-1, ' ', false, json::error_handler_t::replace).c_str());

@@ -284,14 +284,18 @@ Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const 
               folder);
 }
 
-std::string to_include_file(std::span<const RuleRecord> records) {
-  std::vector<ProofRecord> sorted;
-  sorted.reserve(records.size());
-  for (const RuleRecord& r : records) sorted.push_back({r.hash, r.semantics});
-  std::sort(sorted.begin(), sorted.end());
+std::string to_include_file(std::span<const RuleRecord> records, std::span<const rules::Rule> rules) {
+  std::set<rules::RuleHash> proved;
+  for (const RuleRecord& r : records) proved.insert(r.hash);
+  std::map<rules::RuleHash, const rules::Rule*> sorted;
+  for (const rules::Rule& r : rules)
+    if (proved.contains(r.hash)) sorted.emplace(r.hash, &r);
   std::string text;
-  for (const ProofRecord& r : sorted) {
-    text += fmt::format("{{{{{{{:#018x}ULL, {:#018x}ULL}}}}, {:#018x}ULL}},\n", r.rule.words[0], r.rule.words[1], r.semantics);
+  for (const auto& [hash, rule] : sorted) {
+    std::string effects;
+    for (const std::string& effect : rule->number_effects) effects += effect + "\\n";
+    text += fmt::format("{{{{{{{:#018x}ULL, {:#018x}ULL}}}}, rules::FloatClass::{}, \"{}\"}},\n", hash.words[0], hash.words[1],
+                        rules::name(rule->float_class), effects);
   }
   return text;
 }

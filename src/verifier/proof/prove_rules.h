@@ -37,14 +37,6 @@ RuleDecision decide(const rules::Rule& rule, const Options& options = {});
 // verdict.
 std::vector<RuleDecision> decide(std::span<const rules::Rule> rules, const Options& options, int jobs);
 
-// What a compiled library stores of the proof of a shipped rule: the rule, and the meaning of the operators
-// it was proved with.
-struct ProofRecord {
-  rules::RuleHash rule;
-  std::uint64_t semantics = 0;
-  friend auto operator<=>(const ProofRecord&, const ProofRecord&) = default;
-};
-
 // The semantics hash of one rule: see semantics.h.
 std::uint64_t semantics_hash(const rules::Rule& rule);
 
@@ -57,8 +49,9 @@ Result<void> renew_records(const std::string& folder, const Options& options, in
 // `left_out`, such rules are listed there instead, one line each, and have no record in the result.
 Result<std::vector<RuleRecord>> replay_records(const std::string& folder, const Options& options, int jobs,
                                                std::vector<std::string>* left_out = nullptr);
-// Prints the records as rows of a C++ initializer, in the order of their hashes: {{{0x..., 0x...}}, 0x...},
-std::string to_include_file(std::span<const RuleRecord> records);
+// Prints what a compiled library knows of each rule with a record, in the order of the hashes, as rows of an
+// initializer of ClassifiedRule: {{{0x..., 0x...}}, rules::FloatClass::rounding, "re-associates\n"},
+std::string to_include_file(std::span<const RuleRecord> records, std::span<const rules::Rule> rules);
 // Prints the texts of the records, in the given order: {"name of the rule", R"proofs(rule ...)proofs"},
 std::string texts_include_file(std::span<const RuleRecord> records);
 

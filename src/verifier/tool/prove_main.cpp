@@ -2,7 +2,8 @@
 //   Decides all rules of a folder and writes the records of their proofs beside them.
 //   Fails, and writes nothing, unless all rules are proved.
 // xflow_prove FOLDER RECORDS TEXTS [--leave-out] [--jobs N]
-//   Replays the records and writes their hashes (RECORDS) and texts (TEXTS) as rows of C++ initializers.
+//   Replays the records and writes the hashes and float classes of their rules (RECORDS) and their texts
+//   (TEXTS) as rows of C++ initializers.
 //   Fails unless all records are accepted; with --leave-out it reports and skips rejected ones.
 //   The build runs this on the shipped rules.
 // xflow_prove FOLDER --verbose | --normal-forms [--jobs N]
@@ -59,7 +60,9 @@ int replay(const std::string& folder, const std::string& hashes, const std::stri
   const auto records = verifier::replay_records(folder, {}, jobs, leave_out ? &left_out : nullptr);
   for (const std::string& message : left_out) fmt::print(stderr, "left out: {}\n", message);
   if (!records) return failed(records.error());
-  return write(hashes, verifier::to_include_file(*records)) && write(texts, verifier::texts_include_file(*records)) ? 0 : 3;
+  const auto rules = verifier::read_rules(folder);
+  if (!rules) return failed(rules.error());
+  return write(hashes, verifier::to_include_file(*records, *rules)) && write(texts, verifier::texts_include_file(*records)) ? 0 : 3;
 }
 
 int usage() {
