@@ -20,7 +20,7 @@ struct OrderedResult {
 
 enum class OrderedMethod : std::uint8_t {
   heft,       // heft_plan alone
-  local,      // the local search, from the better of heft_plan and the best single device
+  local,      // the local search, from the better of heft_plan and the best single device, and from intervals
   intervals,  // the local search, from the best interval_plan over all kinds of orders
 };
 // "heft", "local", "intervals".
@@ -34,9 +34,11 @@ struct OrderedSearchOptions {
 
 // The best plan that a method finds within the budget, of which a simulated plan is a step. With `fuses`
 // each start is tried with chain_fusions and with all fusions that save time; the first start is simulated
-// in any case. A plan that misses fewer bytes of memory is better than any that misses more. Deterministic
-// for a number of steps: the time limit only ends the sequence, and is looked at before each proposal. It
-// ends early when the step meets ordered_bound(). The problem passes check_workload and check_fusions.
+// in any case. `local` improves two plans: after some proposals, a third of them go to the best plan of
+// `intervals`, and two thirds when it has become the better one. A plan that misses fewer bytes of memory is
+// better than any that misses more. Deterministic for a number of steps: the time limit only ends the
+// sequence, and is looked at before each proposal. It ends early when the step meets ordered_bound(). The
+// problem passes check_workload and check_fusions.
 OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchOptions& options, SearchBudget& budget);
 
 // The local search alone, which is never worse than the start: simulated annealing on the step with the

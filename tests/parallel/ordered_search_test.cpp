@@ -115,14 +115,25 @@ TEST(OrderedSearch, FindsTheSamePlanForASeedAndNumberOfSteps) {
   const LargeGraph graph = large_graph(500, 7, cluster).value();
   const OrderedProblem problem{graph.workload, cluster, graph.fusions};
   for (const OrderedMethod method : kMethods) {
-    const OrderedResult first = found_by(problem, {method, true, 3}, 400);
-    const OrderedResult second = found_by(problem, {method, true, 3}, 400);
+    const OrderedResult first = found_by(problem, {method, true, 3}, 1500);
+    const OrderedResult second = found_by(problem, {method, true, 3}, 1500);
     EXPECT_EQ(first.plan, second.plan) << name(method);
     EXPECT_EQ(first.step, second.step);
     EXPECT_EQ(first.proposals, second.proposals);
     if (method != OrderedMethod::heft) {
-      EXPECT_NE(first.plan, found_by(problem, {method, true, 4}, 400).plan) << name(method);
+      EXPECT_NE(first.plan, found_by(problem, {method, true, 4}, 1500).plan) << name(method);
     }
+  }
+}
+
+// The plan of intervals is a start as well, after the first 1,000 plans.
+TEST(OrderedSearch, IsNeverWorseThanIntervals) {
+  RandomNumbers random(25);
+  for (int round = 0; round < 30; ++round) {
+    const OrderedCase made = random_ordered_case(random, 40);
+    const OrderedResult local = found_by(made.problem(), {OrderedMethod::local, true, 1}, 1500);
+    const OrderedResult intervals = found_by(made.problem(), {OrderedMethod::intervals, true, 1}, 4);
+    ASSERT_LE(Value(local.missing, local.step), Value(intervals.missing, intervals.step));
   }
 }
 
