@@ -4,11 +4,13 @@
 // schedules, the local search, the policy of the method colocrl, and the search of splits.
 //
 //   xflow-bench-placements MODEL --cluster FILE [--training] [--shape SPEC...] [--expert PATTERN=DEVICE...]
-//     [--contiguous N] [--budget SECONDS] [--seeds N]
+//     [--contiguous N] [--budget SECONDS] [--seeds N] [--reach POLICY]
 //
 // An expert is a list of regular expressions for names of nodes with the number of a device; the first that
 // matches counts, and other nodes follow the node before. --contiguous divides the nodes in their order into
-// N ranges with as many nodes. Scotch is there if libscotch-dev was when the program was built.
+// N ranges with as many nodes. With --reach, the only rows are those of a policy that was trained on other
+// graphs (`xflow train-policy --objective step`), and of how many placements the method colocrl and the local
+// search try until they have a step as short as its. Scotch is there if libscotch-dev was when the program was built.
 #include <fmt/format.h>
 #include <xflow/place.h>
 
@@ -16,10 +18,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +34,7 @@
 #include "src/parallel/split_lists.h"
 #include "src/parallel/split_search.h"
 #include "src/policy/placement_policy.h"
+#include "src/policy/policy_file.h"
 
 #ifdef XFLOW_HAS_SCOTCH
 #include <scotch/scotch.h>
@@ -53,6 +58,7 @@ struct Arguments {
   std::uint32_t contiguous = 0;
   double budget = 60;
   std::uint64_t seeds = 1;
+  std::string reached;
 };
 
 SplitPlan plan_of(const std::vector<std::uint32_t>& devices) {
@@ -200,9 +206,9 @@ void add_expert(Table& table, const Arguments& arguments, const std::vector<std:
   table.add("expert", plan_of(devices));
 }
 
-Result<void> add_policies(Table& table, const Arguments& arguments) {
+// The placements that policies begin with.
+std::vector<policy::GroupPlaces> add_starts(Table& table, policy::StepEnvironment& environment) {
   std::vector<policy::GroupPlaces> starts;
-  policy::StepEnvironment environment(table.model(), table.cluster(), table.kind());
   fmt::print("| groups: {} | | | | | |\n", environment.groups());
   for (std::uint32_t device : {0U, table.cluster().size() - 1}) starts.emplace_back(environment.groups(), device);
   for (const auto method : {parallel::ListMethod::heft, parallel::ListMethod::earliest, parallel::ListMethod::filled}) {
@@ -210,6 +216,46 @@ Result<void> add_policies(Table& table, const Arguments& arguments) {
     table.add(parallel::name(method), plan);
     starts.push_back(environment.places(plan));
   }
+  return starts;
+}
+
+// Runs a policy until it has a step of at most `reached` seconds, and adds its row.
+Result<policy::FoundPlaces> add_reaching(Table& table, policy::StepEnvironment& environment, std::span<const policy::GroupPlaces> starts,
+                                         const std::string& name, policy::PlacementPolicy& own, double seconds, double reached) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto since_begin = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  const CancellationToken cancel;
+  parallel::SearchBudget budget(Seconds(seconds), std::nullopt, cancel, 1);
+  XFLOW_TRY(policy::FoundPlaces found, own.place(environment, starts, budget, [&](std::uint64_t, double step) {
+    if (step <= reached) cancel.finish();
+  }));
+  const bool is_there = found.cost.step <= reached;
+  table.add(
+      name, environment.plan(found.places),
+      fmt::format("| {} | {} | {:.1f} |", found.samples, is_there ? std::to_string(found.best_after) : "not as short", since_begin()));
+  return found;
+}
+
+Result<void> add_reached(Table& table, const Arguments& arguments) {
+  policy::StepEnvironment environment(table.model(), table.cluster(), table.kind());
+  const std::vector<policy::GroupPlaces> starts = add_starts(table, environment);
+  XFLOW_TRY(policy::Policy trained, policy::read_policy(arguments.reached));
+  const auto placeto = policy::placeto_policy(std::move(trained), 1, false);
+  constexpr double kAnyStep = std::numeric_limits<double>::infinity();
+  XFLOW_TRY(const policy::FoundPlaces found, add_reaching(table, environment, starts, "placeto", *placeto, arguments.budget, kAnyStep));
+  for (std::uint64_t seed = 1; seed <= arguments.seeds; ++seed) {
+    const auto learned = policy::sequence_policy(seed);
+    const auto local = policy::local_policy(seed);
+    XFLOW_CHECK(
+        add_reaching(table, environment, starts, fmt::format("colocrl, seed {}", seed), *learned, arguments.budget, found.cost.step));
+    XFLOW_CHECK(add_reaching(table, environment, starts, fmt::format("local, seed {}", seed), *local, arguments.budget, found.cost.step));
+  }
+  return {};
+}
+
+Result<void> add_policies(Table& table, const Arguments& arguments) {
+  policy::StepEnvironment environment(table.model(), table.cluster(), table.kind());
+  const std::vector<policy::GroupPlaces> starts = add_starts(table, environment);
   for (std::uint64_t seed = 1; seed <= arguments.seeds; ++seed) {
     for (const bool is_learned : {false, true}) {
       parallel::SearchBudget budget(Seconds(arguments.budget), std::nullopt, {}, 1);
@@ -248,6 +294,7 @@ Result<void> run(const Arguments& arguments) {
   std::vector<std::string> names;
   for (const onnx_io::NodeId id : tasks.nodes) names.emplace_back(model->document().node(id).name);
   Table table(*split, cluster, arguments.training ? parallel::StepKind::training : parallel::StepKind::inference);
+  if (!arguments.reached.empty()) return add_reached(table, arguments);
   add_single(table);
   add_scotch(table);
   add_expert(table, arguments, names);
@@ -267,6 +314,7 @@ int main_of(int argc, char** argv) {
   app.add_option("--contiguous", arguments.contiguous);
   app.add_option("--budget", arguments.budget, "seconds of each search");
   app.add_option("--seeds", arguments.seeds);
+  app.add_option("--reach", arguments.reached);
   CLI11_PARSE(app, argc, argv);
   const auto done = run(arguments);
   if (done) return 0;
