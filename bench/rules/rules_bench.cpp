@@ -17,7 +17,7 @@ using ir::ValueId;
 
 std::vector<rules::RuleHash> proved() {
   std::vector<rules::RuleHash> hashes;
-  for (const verifier::ProofRecord& record : api::shipped_rule_records()) hashes.push_back(record.rule);
+  for (const rules::ClassifiedRule& rule : api::proved_shipped_rules()) hashes.push_back(rule.rule);
   std::sort(hashes.begin(), hashes.end());
   return hashes;
 }

@@ -142,7 +142,7 @@ class FormulaDevice final : public cost::Device {
 const rules::VerifiedRules& shipped_rules() {
   static const rules::VerifiedRules rules = [] {
     std::vector<rules::RuleHash> proved;
-    for (const verifier::ProofRecord& record : api::shipped_rule_records()) proved.push_back(record.rule);
+    for (const rules::ClassifiedRule& rule : api::proved_shipped_rules()) proved.push_back(rule.rule);
     std::sort(proved.begin(), proved.end());
     rules::VerifiedRules set(proved);
     for (const api::ShippedFile& file : api::shipped_rule_files()) {
