@@ -126,15 +126,17 @@ TEST(OrderedSearch, FindsTheSamePlanForASeedAndNumberOfSteps) {
   }
 }
 
-// The plan of intervals is a start as well, after the first 1,000 plans.
-TEST(OrderedSearch, IsNeverWorseThanIntervals) {
-  RandomNumbers random(25);
-  for (int round = 0; round < 30; ++round) {
-    const OrderedCase made = random_ordered_case(random, 40);
-    const OrderedResult local = found_by(made.problem(), {OrderedMethod::local, true, 1}, 1500);
-    const OrderedResult intervals = found_by(made.problem(), {OrderedMethod::intervals, true, 1}, 4);
-    ASSERT_LE(Value(local.missing, local.step), Value(intervals.missing, intervals.step));
-  }
+// Here the local search finds nothing from the plan of HEFT, and something from that of intervals, which is
+// longer at first.
+TEST(OrderedSearch, ImprovesThePlanOfIntervalsToo) {
+  const DeviceCluster cluster = *preset_cluster("dgx-h100");
+  const LargeGraph graph = large_graph(800, 1, cluster).value();
+  const OrderedProblem problem{graph.workload, cluster, graph.fusions};
+  const OrderedResult heft = found_by(problem, {OrderedMethod::heft, true, 1}, 10);
+  EXPECT_GT(found_by(problem, {OrderedMethod::intervals, true, 1}, 4).step, heft.step);
+  SearchBudget budget(kNoTimeLimit, 1500, {}, 1);
+  EXPECT_GT(improve_ordered(problem, heft.plan, true, 1, budget).step, 0.99 * heft.step);
+  EXPECT_LT(found_by(problem, {OrderedMethod::local, true, 1}, 1500).step, 0.99 * heft.step);
 }
 
 TEST(OrderedSearch, HasAPlanWithoutABudget) {

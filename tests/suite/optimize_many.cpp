@@ -4,8 +4,8 @@
 //
 // Each line of standard input is a task, a JSON object: {"task": "optimize", "in": PATH, "out": PATH, "shapes": {NAME: [SIZE...]}} or
 // {"task": "check", "a": PATH, "b": PATH, "inputs": [FILE...]}. Each answer is one line of JSON on standard output, in the same order.
-// Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer everywhere. All tasks share
-// a context.
+// Whole models are never timed, and with a profile as the device nothing is: the same task has the same answer
+// everywhere. All tasks share a context.
 #include <fmt/format.h>
 #include <xflow/check.h>
 #include <xflow/context.h>
