@@ -55,8 +55,7 @@ bool OrderedMoves::propose(OrderedPlan& plan, std::span<const double> loads, std
   if (has_moved_tasks_) most_tasks_ = std::clamp(2 * most_tasks_, 1.0, std::max(1.0, kLargestShare * static_cast<double>(marks_.size())));
   has_moved_tasks_ = false;
   if (plan.devices.empty()) return false;
-  kind_ = random_kind();
-  if (!apply(kind_, plan, loads, critical)) return false;
+  if (!apply(random_kind(), plan, loads, critical)) return false;
   const bool has_changed = !old_devices_.empty() || !old_priorities_.empty() || !toggled_.empty();
   // Without a change nothing is simulated, so that the number of tasks stays.
   has_moved_tasks_ = has_moved_tasks_ && has_changed;
@@ -68,16 +67,10 @@ void OrderedMoves::undo(OrderedPlan& plan) {
   constexpr double kFewer = 0.7;
   if (has_moved_tasks_) most_tasks_ = std::max(1.0, kFewer * most_tasks_);
   has_moved_tasks_ = false;
-  learn(0);
+  kinds_.learn(0);
   for (auto old = old_devices_.rbegin(); old != old_devices_.rend(); ++old) plan.devices[old->first] = old->second;
   for (auto old = old_priorities_.rbegin(); old != old_priorities_.rend(); ++old) plan.priorities[old->first] = old->second;
   for (const std::uint32_t choice : toggled_) plan.fused[choice] = !plan.fused[choice];
-}
-
-void OrderedMoves::learn(double gain) {
-  constexpr double kLate = 0.02;
-  double& own = gains_[static_cast<std::size_t>(kind_)];
-  own += kLate * (gain - own);
 }
 
 OrderedMoves::MoveKind OrderedMoves::random_kind() {
@@ -85,24 +78,12 @@ OrderedMoves::MoveKind OrderedMoves::random_kind() {
   static constexpr std::array<double, kKinds> kSharesOfMany = {4, 14, 10, 1000, 4, 8, 4, 6};
   const auto& shares = marks_.size() < kManyNodes ? kSharesOfFew : kSharesOfMany;
   std::array<double, kKinds> weights = {};
-  std::array<double, kKinds> gains = {};
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     if (kind >= static_cast<std::size_t>(MoveKind::fusion) && !fuses_) continue;
     if (kind < static_cast<std::size_t>(MoveKind::priority) && problem_.cluster.size() < 2) continue;
     weights[kind] = shares[kind];
-    gains[kind] = std::max(0.0, gains_[kind]);
   }
-  const bool is_by_gain = *std::ranges::max_element(gains) > 0 && random_.below(2) == 0;
-  const auto& drawn_from = is_by_gain ? gains : weights;
-  double drawn = random_.unit() * std::accumulate(drawn_from.begin(), drawn_from.end(), 0.0);
-  std::size_t last = 0;  // that can be drawn: rounding may leave a little at the end
-  for (std::size_t kind = 0; kind < kKinds; ++kind) {
-    if (drawn_from[kind] <= 0) continue;
-    last = kind;
-    if (drawn < drawn_from[kind]) break;
-    drawn -= drawn_from[kind];
-  }
-  return static_cast<MoveKind>(last);
+  return static_cast<MoveKind>(kinds_.draw(weights, random_));
 }
 
 bool OrderedMoves::apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical) {

@@ -1,12 +1,12 @@
 // Changes of a plan of a whole step, as a local search proposes them.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "src/parallel/kinds_by_gain.h"
 #include "src/parallel/ordered_step.h"
 #include "src/parallel/random_numbers.h"
 
@@ -28,7 +28,7 @@ class OrderedMoves {
   // Takes the last proposal back.
   void undo(OrderedPlan& plan);
   // Says that the last proposal stays and made the step shorter by `gain` seconds; less than 0 if longer.
-  void keep(double gain) { learn(gain); }
+  void keep(double gain) { kinds_.learn(gain); }
 
  private:
   enum class MoveKind : std::uint8_t { node, cluster, exchange, tasks, priority, priorities, fusion, fusions };
@@ -39,7 +39,6 @@ class OrderedMoves {
   };
 
   MoveKind random_kind();
-  void learn(double gain);
   bool apply(MoveKind kind, OrderedPlan& plan, std::span<const double> loads, std::span<const std::uint32_t> critical);
   std::uint32_t random_node() { return random_.below(static_cast<std::uint32_t>(marks_.size())); }
   std::uint32_t root_of(const OrderedPlan& plan, std::uint32_t node) const;
@@ -70,13 +69,12 @@ class OrderedMoves {
   std::vector<std::uint32_t> marks_;         // of each node: the last cluster or task that has it
   std::uint32_t mark_ = 0;
   std::vector<std::uint32_t> cluster_;
-  std::vector<std::uint32_t> exchanged_;   // the other cluster of an exchange
-  std::vector<double> traffic_;            // of a task, by device: bytes from and to other tasks
-  double most_tasks_ = 1;                  // that a proposal moves
-  bool has_moved_tasks_ = false;           // the last proposal
-  MoveKind kind_ = MoveKind::node;         // of the last proposal
-  std::array<double, kKinds> gains_ = {};  // of each kind: seconds that a late proposal gained, in the mean
-  std::vector<std::uint32_t> moved_in_;    // of each node: the last proposal that moved its task
+  std::vector<std::uint32_t> exchanged_;  // the other cluster of an exchange
+  std::vector<double> traffic_;           // of a task, by device: bytes from and to other tasks
+  double most_tasks_ = 1;                 // that a proposal moves
+  bool has_moved_tasks_ = false;          // the last proposal
+  KindsByGain<kKinds> kinds_;             // by seconds
+  std::vector<std::uint32_t> moved_in_;   // of each node: the last proposal that moved its task
   std::uint32_t proposal_ = 0;
   // What the last proposal replaced.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> old_devices_;

@@ -88,6 +88,12 @@ class OrderedSearch {
   void improve(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
     while (!is_done() && proposals_ < most) anneal(next_lineage());
   }
+  // Plans of intervals take longer to make, and are worse at first.
+  void improve_beside_orders() {
+    improve(kProposalsBeforeIntervals);
+    if (!is_done() && problem_.cluster.size() > 1) try_orders(true);
+    improve();
+  }
   bool is_done() { return is_over_ || is_best(); }
 
   OrderedResult take() {
@@ -198,11 +204,10 @@ OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchO
   if (options.method == OrderedMethod::local) {
     for (std::uint32_t device = 0; device < problem.cluster.size(); ++device)
       search.try_starts([&](const std::vector<bool>& fused) { return one_device_plan(problem, fused, device); });
-    // Plans of intervals take longer to make, and are worse at first.
-    search.improve(kProposalsBeforeIntervals);
-    if (!search.is_done() && problem.cluster.size() > 1) search.try_orders(true);
+    search.improve_beside_orders();
+  } else if (options.method != OrderedMethod::heft) {
+    search.improve();
   }
-  if (options.method != OrderedMethod::heft) search.improve();
   return search.take();
 }
 
@@ -211,6 +216,14 @@ OrderedResult improve_ordered(const OrderedProblem& problem, const OrderedPlan& 
   OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
   search.try_start(start);
   search.improve();
+  return search.take();
+}
+
+OrderedResult improve_beside_intervals(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
+                                       SearchBudget& budget) {
+  OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
+  search.try_start(start);
+  search.improve_beside_orders();
   return search.take();
 }
 

@@ -47,5 +47,8 @@ OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchO
 // longer. Without `fuses`, the fusions of the start stay. The start passes check_ordered_plan.
 OrderedResult improve_ordered(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
                               SearchBudget& budget);
+// The same from two plans: the start, and the best plan of `intervals`, which share proposals as in `local`.
+OrderedResult improve_beside_intervals(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
+                                       SearchBudget& budget);
 
 }  // namespace xflow::parallel

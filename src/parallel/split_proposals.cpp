@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "src/parallel/split_starts.h"
 
 namespace xflow::parallel {
 namespace {
+
+constexpr std::uint32_t kNoDevice = UINT32_MAX;
+constexpr double kWeightOfMoves = 0.3;  // of each kind of moves of groups; splits have 1
 
 void keep_batches(OperatorPlan& plan, const OperatorPlan& of) {
   for (const Split& split : of.splits)
@@ -15,8 +19,13 @@ void keep_batches(OperatorPlan& plan, const OperatorPlan& of) {
 
 }  // namespace
 
-SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random)
-    : model_(model), devices_(devices), random_(random), members_(model.kinds()) {
+SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random, OperatorGroups groups)
+    : model_(model),
+      devices_(devices),
+      random_(random),
+      members_(model.kinds()),
+      groups_(std::move(groups)),
+      moves_(groups_.members.empty() ? std::vector<std::vector<std::uint32_t>>() : neighbours_of(model, groups_), devices) {
   for (std::uint32_t op = 0; op < model.operators().size(); ++op) {
     const SplitOperator& own = model.operators()[op];
     members_[own.kind].push_back(op);
@@ -26,8 +35,37 @@ SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomN
   }
 }
 
-// Changes the plans of some operators; false if it does not.
 bool SplitProposals::propose(SplitPlan& plan) {
+  const double of_groups = groups_.members.empty() || devices_ < 2 ? 0 : kWeightOfMoves;
+  const std::size_t kind = kinds_.draw({movable_.empty() ? 0.0 : 1.0, of_groups, of_groups, of_groups}, random_);
+  return kind == 0 ? split(plan) : move_groups(static_cast<GroupMoves::Kind>(kind - 1), plan);
+}
+
+bool SplitProposals::move_groups(GroupMoves::Kind kind, SplitPlan& plan) {
+  // Groups of which some operator is not whole, or is elsewhere than the others, have no device.
+  places_.clear();
+  for (const std::vector<std::uint32_t>& members : groups_.members) {
+    const OperatorPlan& first = plan[members[0]];
+    const auto is_there = [&](std::uint32_t op) { return plan[op].splits.empty() && plan[op].base == first.base; };
+    places_.push_back(std::ranges::all_of(members, is_there) ? first.base : kNoDevice);
+  }
+  const std::vector<std::uint32_t> before = places_;
+  moves_.propose(kind, places_, random_);
+  bool is_changed = false;
+  for (std::size_t group = 0; group < places_.size(); ++group) {
+    if (places_[group] == before[group]) continue;
+    if (places_[group] == kNoDevice) return false;
+    is_changed = true;
+  }
+  for (std::size_t group = 0; group < places_.size(); ++group) {
+    if (places_[group] == before[group]) continue;
+    for (const std::uint32_t op : groups_.members[group]) plan[op] = {places_[group], {}};
+  }
+  return is_changed;
+}
+
+// Changes the plans of some operators; false if it does not.
+bool SplitProposals::split(SplitPlan& plan) {
   const std::uint32_t op = movable_[random_.below(static_cast<std::uint32_t>(movable_.size()))];
   OperatorPlan own;
   const std::uint32_t read = random_read(op);

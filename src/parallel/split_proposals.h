@@ -4,6 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "src/parallel/group_moves.h"
+#include "src/parallel/kinds_by_gain.h"
+#include "src/parallel/operator_groups.h"
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
@@ -12,20 +15,26 @@ namespace xflow::parallel {
 
 class SplitProposals {
  public:
-  // The arguments must outlive it.
-  SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random);
+  // The arguments must outlive it. With `groups`, proposals also move whole operators.
+  SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random, OperatorGroups groups = {});
 
-  // Whether no operator has parts.
-  bool empty() const { return movable_.empty(); }
-  // Changes the plan of an operator, of all of its kind, or of those of its kind with the same plan, at
-  // random or to that of a neighbour; half of the time also of what follows. False, without a change, if the
-  // operators have no such parts.
+  // Whether no operator has parts, and there are no groups.
+  bool empty() const { return movable_.empty() && groups_.members.empty(); }
+  // Changes a plan at random; false if it does not.
+  //
+  // Some proposals change the plan of an operator, of all of its kind, or of those of its kind with the same
+  // plan, at random or to that of a neighbour; half of the time also of what follows. Others are those of
+  // GroupMoves: groups that move are whole. Half of all are of kinds drawn by what they have gained.
   bool propose(SplitPlan& plan);
+  // What the last proposal that changed the plan made better, in seconds; 0 if it was not taken.
+  void learn(double gain) { kinds_.learn(gain); }
   // A random plan of each operator that has parts, as proposals draw them. Operators of one kind that share
   // weights have one plan.
   SplitPlan random_start();
 
  private:
+  bool split(SplitPlan& plan);
+  bool move_groups(GroupMoves::Kind kind, SplitPlan& plan);
   void add_tied(std::vector<std::uint32_t>& moved) const;
   std::uint32_t random_read(std::uint32_t op);
   std::uint32_t neighbour(std::uint32_t op);
@@ -37,6 +46,10 @@ class SplitProposals {
   RandomNumbers& random_;
   std::vector<std::vector<std::uint32_t>> members_;  // operators, by kind
   std::vector<std::uint32_t> movable_;               // operators with parts
+  OperatorGroups groups_;
+  GroupMoves moves_;
+  std::vector<std::uint32_t> places_;          // of groups, for a proposal
+  KindsByGain<1 + GroupMoves::kKinds> kinds_;  // splits, and moves of groups
 };
 
 }  // namespace xflow::parallel

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
@@ -22,7 +23,8 @@ class SplitSearch {
         budget_(budget),
         clock_(model, cluster, options.kind),
         random_(options.seed),
-        proposals_(model, cluster.size(), random_) {}
+        splits_{SplitProposals(model, cluster.size(), random_)},
+        all_{SplitProposals(model, cluster.size(), random_, operator_groups(model, whole_seconds(model, cluster.size(), options.kind)))} {}
 
   FoundSplit run() {
     std::vector<NamedPlan> starts = start_plans(model_, cluster_.size(), StepKind::inference);
@@ -35,10 +37,7 @@ class SplitSearch {
     for (NamedPlan& start : starts) take(std::move(start));
     try_pipelines();
     report();
-    constexpr std::uint64_t kFirstChain = 256;
-    if (!proposals_.empty() && cluster_.size() > 1)
-      for (std::uint64_t length = kFirstChain; !is_optimal() && chain(length); length *= 2) {
-      }
+    if (cluster_.size() > 1 && !all_.proposals.empty()) improve();
     found_.is_optimal = is_optimal();
     return std::move(found_);
   }
@@ -74,35 +73,66 @@ class SplitSearch {
     if (options_.progress) options_.progress(found_.proposals, found_.step);
   }
 
-  // False once the budget is spent.
-  bool chain(std::uint64_t length) {
+  // A plan that is improved, and how.
+  struct Lineage {
+    SplitProposals proposals;
+    SplitPlan plan = {};  // the best one
+    PlanCost cost = {};
+    std::uint64_t length = 256;  // of the next chain
+    std::uint64_t spent = 0;     // proposals
+  };
+
+  // Moves of groups gain much at first, and some of the plans that they lead to are far from those that
+  // divide small operators. So splits have a plan of their own for a while, by turns with chains of all
+  // proposals, each of which begins at the best plan.
+  void improve() {
+    constexpr std::uint64_t kSplitsAlone = 3000;
+    splits_.plan = found_.plan;
+    splits_.cost = best_;
+    for (bool goes_on = true; goes_on && !is_optimal();) {
+      const bool is_alone = !splits_.proposals.empty() && splits_.spent < kSplitsAlone && splits_.spent <= all_.spent;
+      if (!is_alone) {
+        all_.plan = found_.plan;
+        all_.cost = best_;
+      }
+      goes_on = chain(is_alone ? splits_ : all_);
+    }
+  }
+
+  // False once the budget is spent, or if the best plan meets the bound.
+  bool chain(Lineage& lineage) {
     constexpr double kHottest = 3e-3;
     constexpr double kColdest = 3e-5;
-    SplitPlan now = found_.plan;
+    const std::uint64_t length = std::exchange(lineage.length, 2 * lineage.length);
+    SplitPlan now = lineage.plan;
     PlanCost own = *clock_.cost(now);
     clock_.keep();
     for (std::uint64_t k = 0; k < length; ++k) {
       if (!budget_.spend()) return false;
+      ++lineage.spent;
       constexpr std::uint64_t kPerReport = 256;
       if (++found_.proposals % kPerReport == 0) report();
       const double temperature =
-          found_.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
+          lineage.cost.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
       const PlanCost limit{own.missing, own.step - temperature * std::log(random_.unit())};
       SplitPlan proposal = now;
-      if (!proposals_.propose(proposal) || proposal == now) continue;
+      if (!lineage.proposals.propose(proposal) || proposal == now) continue;
       const auto next = clock_.cost(proposal, limit);
+      lineage.proposals.learn(next && next->missing == own.missing ? own.step - next->step : 0);
       if (!next) continue;
       ++found_.accepted;
       clock_.keep();
       now = std::move(proposal);
       own = *next;
-      if (own < best_) {
-        best_ = own;
-        found_.step = own.step;
-        found_.plan = now;
-        report();
-        if (is_optimal()) return false;
-      }
+      if (!(own < lineage.cost)) continue;
+      lineage.cost = own;
+      lineage.plan = now;
+      if (!(own < best_)) continue;
+      best_ = own;
+      found_.step = own.step;
+      found_.plan = now;
+      report();
+      if (is_optimal()) return false;
     }
     return true;
   }
@@ -113,7 +143,8 @@ class SplitSearch {
   SearchBudget& budget_;
   SplitClock clock_;
   RandomNumbers random_;
-  SplitProposals proposals_;
+  Lineage splits_;
+  Lineage all_;
   PlanCost best_;
   FoundSplit found_;
 };

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/parallel/group_moves.h"
+#include "src/parallel/kinds_by_gain.h"
 #include "src/parallel/random_numbers.h"
 #include "src/policy/placement_policy.h"
 
@@ -18,9 +20,10 @@ class LocalPolicy final : public PlacementPolicy {
                             const Progress& progress) override {
     XFLOW_TRY(FoundPlaces found, best_start(environment, starts));
     constexpr std::uint64_t kFirstChain = 256;
+    const parallel::GroupMoves moves(environment.neighbours(), environment.devices());
     bool goes_on = environment.devices() > 1;
     for (std::uint64_t length = kFirstChain; goes_on; length *= 2) {
-      XFLOW_TRY(goes_on, chain(environment, length, budget, progress, found));
+      XFLOW_TRY(goes_on, chain(environment, moves, length, budget, progress, found));
     }
     return found;
   }
@@ -28,8 +31,8 @@ class LocalPolicy final : public PlacementPolicy {
  private:
   // False once the budget is spent. A chain begins at the best placement, at a temperature of 1 % of its
   // step, and ends at 0.01 %.
-  Result<bool> chain(StepEnvironment& environment, std::uint64_t length, parallel::SearchBudget& budget, const Progress& progress,
-                     FoundPlaces& found) {
+  Result<bool> chain(StepEnvironment& environment, const parallel::GroupMoves& moves, std::uint64_t length, parallel::SearchBudget& budget,
+                     const Progress& progress, FoundPlaces& found) {
     constexpr double kHottest = 1e-2;
     constexpr double kColdest = 1e-4;
     constexpr std::uint64_t kPerReport = 256;
@@ -44,17 +47,18 @@ class LocalPolicy final : public PlacementPolicy {
           found.cost.step * kHottest * std::pow(kColdest / kHottest, static_cast<double>(k) / static_cast<double>(length));
       const parallel::PlanCost limit{own.missing, own.step - temperature * std::log(random_.unit())};
       GroupPlaces proposal = now;
-      propose(environment, proposal);
+      moves.propose(static_cast<parallel::GroupMoves::Kind>(kinds_.draw({1, 1, 1}, random_)), proposal, random_);
       if (proposal == now) continue;
       std::optional<parallel::PlanCost> cost;
       if (environment.is_measured()) {
         XFLOW_TRY(cost, environment.cost(proposal));
-        if (*cost > limit) continue;
+        if (*cost > limit) cost.reset();
       } else {
         cost = environment.simulate(proposal, limit);
-        if (!cost) continue;
-        environment.keep();
       }
+      kinds_.learn(cost && cost->missing == own.missing ? own.step - cost->step : 0);
+      if (!cost) continue;
+      if (!environment.is_measured()) environment.keep();
       now = std::move(proposal);
       own = *cost;
       if (!(own < found.cost)) continue;
@@ -65,35 +69,8 @@ class LocalPolicy final : public PlacementPolicy {
     return true;
   }
 
-  void propose(const StepEnvironment& environment, GroupPlaces& places) {
-    const std::uint32_t group = random_.below(environment.groups());
-    const std::uint32_t device = random_.below(environment.devices());
-    const std::uint32_t before = places[group];
-    switch (random_.below(3)) {
-      case 0: {
-        // What is beside it on its device goes with it.
-        constexpr std::size_t kMost = 12;
-        std::vector<std::uint32_t> moved = {group};
-        const std::size_t size = 2 + random_.below(kMost);
-        for (std::size_t k = 0; k < moved.size() && moved.size() < size; ++k) {
-          for (const auto& edges : {environment.sources(moved[k]), environment.readers(moved[k])}) {
-            for (const GroupEdge& edge : edges) {
-              if (places[edge.group] == before && std::ranges::find(moved, edge.group) == moved.end()) moved.push_back(edge.group);
-            }
-          }
-        }
-        for (const std::uint32_t other : moved) places[other] = device;
-        break;
-      }
-      case 1:
-        std::swap(places[group], places[random_.below(environment.groups())]);
-        break;
-      default:
-        places[group] = device;
-    }
-  }
-
   parallel::RandomNumbers random_;
+  parallel::KindsByGain<parallel::GroupMoves::kKinds> kinds_;
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/parallel/cluster.h"
+#include "src/parallel/operator_groups.h"
 #include "src/parallel/split_clock.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
@@ -24,27 +25,20 @@ namespace xflow::policy {
 // Runs a plan and returns the seconds of its step.
 using MeasureStep = std::function<Result<double>(const parallel::SplitPlan&)>;
 
-// Whole operators of a model, in groups that share a device. Gradients and weights of an operator are where
-// it is.
-//
-// An operator with a single reader that reads nothing else joins it, as long as no group has more than an
-// eighth of a device's share of all work. Mirhoseini et al., Device Placement Optimization with
-// Reinforcement Learning, 2017, let all join that have a single reader, which puts branches on one device.
-// Where groups are then more than kMostGroups, those with little work join a neighbour.
+// Whole operators of a model, in groups that share a device (parallel/operator_groups.h). Gradients and
+// weights of an operator are where it is.
 class StepEnvironment final : public PlacedSteps {
  public:
-  static constexpr std::uint32_t kMostGroups = 160;
   static constexpr std::size_t kMostTypes = 8;
   static constexpr std::size_t kGroupFeatures = 9 + kMostTypes;
 
   // All arguments must outlive the environment. With `measure`, costs within the memory are measured ones.
   StepEnvironment(parallel::SplitModel& model, const parallel::DeviceCluster& cluster, parallel::StepKind kind, MeasureStep measure = {});
 
-  std::uint32_t groups() const override { return static_cast<std::uint32_t>(members_.size()); }
+  std::uint32_t groups() const override { return static_cast<std::uint32_t>(groups_.members.size()); }
   const parallel::DeviceCluster& cluster() const override { return cluster_; }
-  // Operators of each group; groups are in the order of their first ones.
-  std::span<const std::vector<std::uint32_t>> members() const { return members_; }
-  std::span<const std::uint32_t> group_of_operator() const { return group_of_; }
+  const parallel::OperatorGroups& operator_groups() const { return groups_; }
+  std::vector<std::vector<std::uint32_t>> neighbours() const { return parallel::neighbours_of(model_, groups_); }
 
   std::span<const GroupEdge> sources(std::uint32_t group) const override { return sources_[group]; }
   std::span<const GroupEdge> readers(std::uint32_t group) const override { return readers_[group]; }
@@ -72,9 +66,6 @@ class StepEnvironment final : public PlacedSteps {
   std::size_t measured() const { return measured_.size(); }
 
  private:
-  void describe_operators(parallel::StepKind kind);
-  void group_operators();
-  void join_small_groups(std::vector<std::uint32_t>& root, std::vector<double>& work);
   void describe_groups();
   void set_features();
 
@@ -84,8 +75,7 @@ class StepEnvironment final : public PlacedSteps {
   MeasureStep measure_;
 
   std::vector<std::vector<double>> operator_seconds_;  // by operator and device
-  std::vector<std::uint32_t> group_of_;
-  std::vector<std::vector<std::uint32_t>> members_;
+  parallel::OperatorGroups groups_;
   std::vector<std::vector<double>> seconds_;
   std::vector<double> bytes_;
   std::vector<std::vector<GroupEdge>> sources_;

@@ -137,6 +137,8 @@ TEST(OrderedSearch, ImprovesThePlanOfIntervalsToo) {
   SearchBudget budget(kNoTimeLimit, 1500, {}, 1);
   EXPECT_GT(improve_ordered(problem, heft.plan, true, 1, budget).step, 0.99 * heft.step);
   EXPECT_LT(found_by(problem, {OrderedMethod::local, true, 1}, 1500).step, 0.99 * heft.step);
+  SearchBudget other(kNoTimeLimit, 1500, {}, 1);
+  EXPECT_LT(improve_beside_intervals(problem, heft.plan, true, 1, other).step, 0.99 * heft.step);
 }
 
 TEST(OrderedSearch, HasAPlanWithoutABudget) {

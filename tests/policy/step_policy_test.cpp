@@ -64,10 +64,10 @@ TEST(StepEnvironment, GroupsChainsAndKeepsThemApartByTheirWork) {
   std::vector<bool> is_known(split.model->operators().size(), false);
   double all = 0;
   for (std::uint32_t group = 0; group < environment.groups(); ++group) {
-    EXPECT_TRUE(group == 0 || environment.members()[group - 1][0] < environment.members()[group][0]);
+    EXPECT_TRUE(group == 0 || environment.operator_groups().members[group - 1][0] < environment.operator_groups().members[group][0]);
     all += environment.seconds(group, 0);
-    for (const std::uint32_t op : environment.members()[group]) {
-      EXPECT_EQ(group, environment.group_of_operator()[op]);
+    for (const std::uint32_t op : environment.operator_groups().members[group]) {
+      EXPECT_EQ(group, environment.operator_groups().of[op]);
       EXPECT_FALSE(is_known[op]);
       is_known[op] = true;
     }
@@ -76,7 +76,7 @@ TEST(StepEnvironment, GroupsChainsAndKeepsThemApartByTheirWork) {
   EXPECT_LT(environment.groups(), split.model->operators().size());
   // A group of several operators has at most an eighth of the share of a device.
   for (std::uint32_t group = 0; group < environment.groups(); ++group) {
-    if (environment.members()[group].size() > 1) {
+    if (environment.operator_groups().members[group].size() > 1) {
       EXPECT_LE(environment.seconds(group, 0), all / 2 / 8 * (1 + 1e-9));
     }
   }
@@ -90,8 +90,8 @@ TEST(StepEnvironment, HasFewGroupsOfManyOperators) {
   TestSplit split = split_of(std::move(graph), 2);
   const StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
   EXPECT_EQ(900U, split.model->operators().size());
-  EXPECT_LE(environment.groups(), StepEnvironment::kMostGroups);
-  EXPECT_GT(environment.groups(), StepEnvironment::kMostGroups / 2);
+  EXPECT_LE(environment.groups(), parallel::kMostOperatorGroups);
+  EXPECT_GT(environment.groups(), parallel::kMostOperatorGroups / 2);
 }
 
 TEST(StepEnvironment, SimulatesThePlanOfItsPlaces) {
