@@ -72,7 +72,7 @@ class GoRow {
     XFLOW_TRY(const parallel::OrderedResult found, policy::plan_by_go(problem_, policy_, heft_.plan, {seed_, heads, 0}, budget));
     if (share >= 1) return found.step / heft_.step;
     parallel::SearchBudget rest(Seconds(all - seconds_since(begin)), std::nullopt, {}, 1);
-    return parallel::improve_ordered(problem_, found.plan, true, seed_, rest).step / heft_.step;
+    return parallel::improve_beside_intervals(problem_, found.plan, true, seed_, rest).step / heft_.step;
   }
 
  private:

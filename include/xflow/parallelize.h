@@ -113,9 +113,10 @@ struct ParallelizeOptions {
   // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the
   // rewritten model; `steps` counts proposals of each of the two plans. Not for the throughput.
   bool rewrite = false;
-  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places whole nodes, and whether
-  // a local search improves what it finds: one for the max load for the throughput, and one for the step for
-  // other objectives, whose method must be automatic or that of the policy. Empty: methods search.
+  // File of a policy (train_policy() of <xflow/train_policy.h>) or a shipped one, which then places whole
+  // nodes, and whether a local search improves what it finds: one for the max load ("shipped:max-load") for
+  // the throughput, and one for the step ("shipped:step", "shipped:go") for other objectives, whose method
+  // must be automatic or that of the policy. Empty: methods search.
   std::string policy;
   bool search_after = false;  // see policy
   // Sizes of dynamic inputs. By default an unknown first dimension is 1 and any other 128, and the result

@@ -138,8 +138,8 @@ struct PlaceOptions {
   // number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of random orders and steps
-  // File of a policy (train_policy() of <xflow/train_policy.h>), which then places the nodes; the method
-  // must be `automatic`. Empty: methods search.
+  // File of a policy (train_policy() of <xflow/train_policy.h>), or a shipped one ("shipped:max-load",
+  // "shipped:latency"), which then places the nodes; the method must be `automatic`. Empty: methods search.
   std::string policy;
   // Whether a local search improves what the policy finds, in what is left of the budget and the steps.
   bool search_after = false;

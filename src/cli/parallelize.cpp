@@ -117,7 +117,7 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
   sub.add_flag("--rewrite", a->options.rewrite, "also rewrite the model by proved rules where that is faster");
-  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places whole nodes (xflow train-policy)");
+  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places whole nodes: a file, shipped:step, ...");
   sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
   sub.add_option("--out", a->out, "also write the plan as JSON to this file; - is standard output");
   sub.add_option("--parts", a->options.out_parts, "write a model for each device and stage to this folder (xflow run)");

@@ -141,7 +141,8 @@ void add_place(CLI::App& sub, Command& command) {
       ->capture_default_str()
       ->check(CLI::IsMember({"auto", "orders", "ideals", "local", "milp", "greedy", "list", "heft", "intervals"}))
       ->excludes(split);
-  CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places the nodes (xflow train-policy)")->excludes(split);
+  CLI::Option* policy =
+      sub.add_option("--policy", a->options.policy, "policy that places the nodes: a file, shipped:max-load, ...")->excludes(split);
   sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
   sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps")->excludes(split);
   sub.add_option("--steps", a->options.steps, "limit of steps; the same number gives the same result")
@@ -158,10 +159,11 @@ void add_place(CLI::App& sub, Command& command) {
       "programs, where xflow is built with Cbc) and local. The latency of a sample has greedy, list and\n"
       "local. auto runs all of them and keeps the best placement. The bound holds for every placement.\n\n"
       "A step is simulated on a cluster; its plan has an order of the nodes and which of them are fused:\n"
-      "methods heft, intervals and local, which is auto.\n\n" +
+      "methods heft, intervals and local. auto is local, and for 10,000 nodes and more the policy\n"
+      "shipped:go before it.\n\n" +
       examples({"xflow place instance.json --objective max-load --budget 10s --json placement.json",
                 "xflow place instance.json --objective latency --seed 7", "xflow place instance.json --split placement.json",
-                "xflow place instance.json --policy policy.npz --then local-search --budget 5s",
+                "xflow place instance.json --policy shipped:max-load --then local-search --budget 5s",
                 "xflow place instance.json --objective step --cluster dgx-h100 --json plan.json"}));
   sub.callback([a, &command] { command.run = [a] { return run(*a); }; });
 }

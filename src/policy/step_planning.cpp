@@ -45,6 +45,29 @@ parallel::OrderedMethod ordered_method(StepMethod method) {
   return method == StepMethod::intervals ? parallel::OrderedMethod::intervals : parallel::OrderedMethod::local;
 }
 
+// Whether the shipped policy and a local search after it find shorter steps than the local search alone
+// (bench/results/policies.md, by size and time).
+bool is_for_policy(const parallel::OrderedProblem& problem, const PlaceStepOptions& options) {
+  constexpr std::size_t kLeastNodes = 10'000;
+  constexpr double kSecondsOfNode = 1e-4;
+  const std::size_t nodes = problem.workload.nodes.size();
+  return nodes >= kLeastNodes && problem.cluster.size() > 1 && options.budget.count() >= kSecondsOfNode * static_cast<double>(nodes);
+}
+
+// The options with the method and the policy that `automatic` takes.
+PlaceStepOptions with_method(PlaceStepOptions options, const parallel::OrderedProblem& problem) {
+  if (options.method != StepMethod::automatic) return options;
+  options.method = StepMethod::policy;
+  if (!options.policy.empty()) return options;
+  if (is_for_policy(problem, options)) {
+    options.policy = "shipped:go";
+    options.search_after = true;
+  } else {
+    options.method = StepMethod::local;
+  }
+  return options;
+}
+
 Result<parallel::OrderedResult> plan_by_policy(const parallel::OrderedProblem& problem, const PlaceStepOptions& options,
                                                parallel::SearchBudget& budget) {
   XFLOW_TRY(const GoPolicy policy, read_go_policy(options.policy));
@@ -58,7 +81,7 @@ Result<parallel::OrderedResult> plan_by_policy(const parallel::OrderedProblem& p
   parallel::SearchBudget part = budget.part(budget.left() / 2);
   XFLOW_TRY(const parallel::OrderedResult found, plan_by_go(problem, policy, start.plan, go, part));
   budget.take_back(part);
-  return parallel::improve_ordered(problem, found.plan, options.fuses, options.seed, budget);
+  return parallel::improve_beside_intervals(problem, found.plan, options.fuses, options.seed, budget);
 }
 
 PlacementStop stop_of(const PlacedStep& result, const PlaceStepOptions& options, const parallel::SearchBudget& budget) {
@@ -117,22 +140,23 @@ class StepDescription {
 
 }  // namespace
 
-Result<PlacedStep> place_step(const parallel::PlacementInstance& instance, const PlaceStepOptions& options, const std::string& where) {
-  XFLOW_CHECK(check(options));
+Result<PlacedStep> place_step(const parallel::PlacementInstance& instance, const PlaceStepOptions& given, const std::string& where) {
+  XFLOW_CHECK(check(given));
   XFLOW_CHECK(check_colours(instance, where));
-  XFLOW_TRY(const parallel::DeviceCluster cluster, parallel::open_cluster(options.cluster));
+  XFLOW_TRY(const parallel::DeviceCluster cluster, parallel::open_cluster(given.cluster));
   XFLOW_TRY(const parallel::StepInstance step, parallel::step_instance(instance, cluster, where));
   const parallel::OrderedProblem problem = step.problem(cluster);
+  const PlaceStepOptions options = with_method(given, problem);
   // The clock is looked at before each plan.
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
   PlacedStep result;
-  result.method = options.method == StepMethod::automatic ? StepMethod::local : options.method;
+  result.method = options.method;
+  result.policy = options.policy;
   parallel::OrderedResult found;
-  if (options.policy.empty()) {
-    found = parallel::search_ordered(problem, {ordered_method(options.method), options.fuses, options.seed}, budget);
-  } else {
-    result.method = StepMethod::policy;
+  if (options.method == StepMethod::policy) {
     XFLOW_TRY(found, plan_by_policy(problem, options, budget));
+  } else {
+    found = parallel::search_ordered(problem, {ordered_method(options.method), options.fuses, options.seed}, budget);
   }
   if (options.cancel.is_stopping()) return fail(ErrorCode::limit, "cancelled");
   result.cluster = cluster.name;

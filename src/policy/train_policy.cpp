@@ -12,6 +12,7 @@
 #include "src/policy/go_train.h"
 #include "src/policy/placement_network.h"
 #include "src/policy/policy_placement.h"
+#include "src/policy/shipped_policies.h"
 #include "src/policy/step_visits.h"
 #include "src/policy/trainer.h"
 #include "src/policy/training_graphs.h"
@@ -170,6 +171,8 @@ class Training {
 }  // namespace
 
 Result<TrainPolicyResult> train(const TrainPolicyOptions& options) {
+  if (options.out.starts_with(kShippedPolicy))
+    return fail(ErrorCode::invalid_argument, "the name of a shipped policy is no file to write", options.out);
   if (options.method == PolicyMethod::go) return go_train(options);
   XFLOW_TRY(TrainingGraphs graphs, TrainingGraphs::open(options.graphs, options.cluster));
   XFLOW_TRY(Policy policy, policy_to_train(options));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "src/policy/shipped_policies.h"
 #include "src/support/file.h"
 
 namespace xflow::policy {
@@ -46,7 +47,9 @@ Result<void> write_weight_lists(const std::string& path, std::span<const std::in
 }
 
 Result<WeightListReader> WeightListReader::open(const std::string& path) {
-  auto arrays = eval::read_npz(path);
+  const auto shipped = shipped_policy(path);
+  if (shipped && !*shipped) return fail(shipped->error());
+  auto arrays = shipped ? eval::parse_npz(**shipped) : eval::read_npz(path);
   if (arrays) return WeightListReader(path, std::move(*arrays));
   if (arrays.error().code == ErrorCode::io) return fail(arrays.error());
   return fail(ErrorCode::unreadable, fmt::format("the file is no policy: {}", arrays.error().message), path);

@@ -28,7 +28,8 @@ Result<void> write_weight_lists(const std::string& path, std::span<const std::in
 
 class WeightListReader {
  public:
-  // Errors: io; unreadable for a file that is no .npz file.
+  // A file, or a shipped policy (shipped_policies.h). Errors: io; unreadable for a file that is no .npz
+  // file; invalid_argument for a shipped policy that is not there.
   static Result<WeightListReader> open(const std::string& path);
 
   // The method in the header, whose first numbers are kPolicyVersion and the method. Errors: unreadable for

@@ -15,7 +15,7 @@ std::string PlacedStep::to_text() const {
   line("value", fmt::format("{:.4f} ms", value.count()));
   line("bound", fmt::format("{:.4f} ms, gap {:.2f} %", bound.count(), 100 * gap()));
   if (choices > 0) line("fused", fmt::format("{} of {} nodes that could be", fusions.size(), choices));
-  line("method", to_string(method));
+  line("method", fmt::format("{}{}", to_string(method), policy.empty() ? "" : ": " + onnx_io::printable(policy)));
   line("stop", fmt::format("{} after {} plans, seed {}", to_string(stop), steps, seed));
   std::size_t width = 16;
   for (const StepDevice& device : devices) width = std::max(width, onnx_io::printable(device.name).size() + 2);
@@ -36,6 +36,7 @@ std::string PlacedStep::to_json() const {
   json["bound"] = bound.count();
   json["gap"] = gap();
   json["method"] = to_string(method);
+  if (!policy.empty()) json["policy"] = policy;
   json["stop"] = to_string(stop);
   json["seed"] = seed;
   json["steps"] = steps;

@@ -198,6 +198,21 @@ class PlaceStepTest(ProgramTest):
         self.assertNotEqual(plans[0]["devices"], plans[2]["devices"])
         self.assertLessEqual(self.plan(many, "--steps", "2000")[1]["value"], plans[0]["value"])
 
+    def test_auto_has_the_shipped_policy_for_large_graphs(self):
+        def tree(nodes):
+            return {**CHAIN, "nodes": [node(number, 1 + number % 5) for number in range(nodes)],
+                    "edges": [edge(number // 2, number, 2) for number in range(2, nodes)]}
+
+        text, plan = self.plan(tree(10000), "--steps", "40")
+        self.assertEqual(("policy", "shipped:go", "steps"), (plan["method"], plan["policy"], plan["stop"]))
+        self.assertIn("method      policy: shipped:go\n", text)
+        for instance, arguments in ((tree(9999), ["--steps", "40"]), (tree(10000), ["--budget", "900ms", "--steps", "40"]),
+                                    (tree(10000), ["--method", "local", "--steps", "40"])):
+            text, plan = self.plan(instance, *arguments)
+            self.assertEqual("local", plan["method"])
+            self.assertNotIn("policy", plan)
+            self.assertIn("method      local\n", text)
+
     def test_memory_that_lacks_is_said(self):
         big = {**CHAIN, "nodes": [{**one, "size": 5e11} for one in CHAIN["nodes"]], "maxSizePerFPGA": 1e12}
         text, plan = self.plan(big, "--steps", "50")

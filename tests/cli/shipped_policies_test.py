@@ -39,6 +39,22 @@ class ShippedPoliciesTest(ProgramTest):
         self.succeed(*[self.folder / "made.npz" if word.endswith(name) else word for word in words], "--quiet")
         self.assertEqual((POLICIES / name).read_bytes(), (self.folder / "made.npz").read_bytes())
 
+    def placed(self, objective, policy):
+        """The text without the name of the policy, and the JSON."""
+        text = self.succeed("place", "in.json", "--objective", objective, "--policy", policy, "--json", "out.json", "--steps", "2000")
+        return text.replace(f": {policy}", ""), {**json.loads((self.folder / "out.json").read_text()), "policy": ""}
+
+    def test_are_in_the_program(self):
+        self.write("in.json", json.dumps(CHAIN))
+        for name, objective in (("max-load", "max-load"), ("latency", "latency"), ("go", "step")):
+            self.assertEqual(self.placed(objective, POLICIES / f"{name}.npz"), self.placed(objective, f"shipped:{name}"))
+        self.fail_with(64, "there is no shipped policy 'best'; there are go, latency, max-load, step", "place", "in.json", "--policy", "shipped:best")
+        self.fail_with(64, "shipped:go: the name of a shipped policy is no file to write", "train-policy", "--graphs", "generator:cells", "--out",
+                       "shipped:go")
+        # A file of this name has a path.
+        self.write("shipped:go", "no archive")
+        self.assertIn("the file is no policy", self.run_program("place", "in.json", "--policy", "./shipped:go").stderr)
+
     def test_place_an_instance(self):
         self.write("in.json", json.dumps(CHAIN))
         for name, words in commands().items():

@@ -96,7 +96,7 @@ class TrainPolicyTest(ProgramTest):
         for then in ([], ["--then", "local-search"]):
             text = self.succeed("place", "in.json", "--objective", "step", "--cluster", "flexflow-k80", "--policy", "go.npz", *then,
                                 "--steps", "400", "--json", "out.json")
-            self.assertIn("method      policy\n", text)
+            self.assertIn("method      policy: go.npz\n", text)
             plans.append(json.loads((self.folder / "out.json").read_text()))
             self.assertEqual([], faults(plans[-1], schema_of_step()))
         self.assertEqual("policy", plans[0]["method"])

@@ -54,7 +54,7 @@ POSIX = {"dlfcn.h", "execinfo.h", "fcntl.h", "malloc.h", "pthread.h", "sched.h",
 POSIX_FOLDERS = {"sys"}
 # By cmake/Rules.cmake and cmake/Devices.cmake, for one module each.
 GENERATED = {"shipped_rule_texts.inc": "optimizer", "shipped_rule_records.inc": "optimizer", "shipped_rule_proofs.inc": "optimizer",
-             "device_kinds.inc": "devices"}
+             "device_kinds.inc": "devices", "shipped_policies.inc": "policy"}
 INTRINSICS = {"immintrin.h"}
 C_STANDARD = {"stdbool.h", "stddef.h", "stdint.h"}  # of the C interface
 
