@@ -25,7 +25,7 @@ CLOSE = 1.001
 def methods(objective):
     policy = ["--policy", POLICIES[objective]]
     search = ["--method", "local"] if objective == "step" else []
-    return {"search": search, "policy": policy, "policy, then search": [*policy, "--then", "local-search"], "auto": []}
+    return {"search": search, "policy": policy, "policy, then search": [*policy, "--then", "local-search"]}
 
 
 def place(program, instance, objective, budget, arguments):
@@ -56,22 +56,18 @@ def values_of(options, family, folder):
         instance = folder / "instance.json"
         write_graph(options, family, seed, instance)
         sizes.append(nodes_of(instance))
-        run = methods(options.objective)
-        if options.objective != "step":
-            del run["auto"]  # the search is all methods
         found.append({(budget, name): place(options.program, instance, options.objective, budget, arguments)
-                      for budget in options.budgets for name, arguments in run.items()})
+                      for budget in options.budgets for name, arguments in methods(options.objective).items()})
     return sizes, found
 
 
 def rows(options, family, folder):
     sizes, found = values_of(options, family, folder)
-    names = list(dict.fromkeys(name for _, name in found[0]))
+    names = list(methods(options.objective))
     size = f"{min(sizes):,}" if min(sizes) == max(sizes) else f"{min(sizes):,} to {max(sizes):,}"
     for budget in options.budgets:
         means = {name: mean([own[budget, name] / min(own.values()) for own in found]) for name in names}
-        own = {name: value for name, value in means.items() if name != "auto"}
-        winners = [name for name in own if own[name] <= CLOSE * min(own.values())]
+        winners = [name for name in names if means[name] <= CLOSE * min(means.values())]
         yield names, [family.partition(":")[0], size, budget, *(f"{means[name]:.3f}" for name in names), "; ".join(winners)]
 
 
