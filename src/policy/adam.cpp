@@ -30,8 +30,9 @@ bool move_weights(const AdamWeights& state, std::span<const Matrix> derivatives,
       const double mean = moment / (1 - std::pow(kMomentDecay, steps));
       const double deviation = std::sqrt(variance / (1 - std::pow(kVarianceDecay, steps)));
       float& weight = state.weights[k].values[i];
-      weight = static_cast<float>(weight - rate * mean / (deviation + 1e-8));
-      if (!std::isfinite(weight)) return false;
+      const auto next = static_cast<float>(weight - rate * mean / (deviation + 1e-8));
+      if (!std::isfinite(next)) return false;
+      weight = next;
     }
   }
   return true;

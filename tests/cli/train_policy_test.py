@@ -101,6 +101,23 @@ class TrainPolicyTest(ProgramTest):
             self.assertEqual([], faults(plans[-1], schema_of_step()))
         self.assertEqual("policy", plans[0]["method"])
 
+    def test_a_training_that_diverges_keeps_the_best_weights(self):
+        self.write("in.json", json.dumps(CHAIN))
+        for method, graphs, objective in (("placeto", "generator:layers", "max-load"), ("go", "generator:recurrent", "step")):
+            arguments = ["--method", method, "--graphs", graphs]
+            self.train("policy.npz", *arguments, "--steps", "2")
+            before = dict(numpy.load(self.folder / "policy.npz"))
+            huge = {name: numpy.full_like(values, 1e38) if name.startswith("last/") else values for name, values in before.items()}
+            numpy.savez(self.folder / "policy.npz", **huge)
+            text = self.train("policy.npz", *arguments, "--steps", "40", "--resume")
+            self.assertRegex(text, r"\Asteps       \d\nstop        diverged\n")
+            after = numpy.load(self.folder / "policy.npz")
+            weights = [name.removeprefix("last/") for name in before if name.startswith("last/")]
+            self.assertGreater(len(weights), 10)
+            for name in weights:
+                numpy.testing.assert_array_equal(before[name], after[name])
+            self.succeed("place", "in.json", "--objective", objective, "--policy", "policy.npz", "--steps", "50")
+
     def test_policies_of_another_method_are_refused(self):
         self.write("in.json", json.dumps(CHAIN))
         self.train("placeto.npz", "--graphs", "in.json", "--steps", "0")
