@@ -39,11 +39,13 @@ constexpr const char* to_string(ParallelObjective objective) {
 
 // How a plan is found.
 enum class ParallelMethod : std::uint8_t {
-  automatic,  // operators are split by a search; for the throughput, the methods of place()
-  local,      // whole operators: simulated annealing over the devices of groups
-  colocrl,    // whole operators: a sequence policy that is trained on the steps of the plans it draws
-  placeto,    // whole operators: a trained policy of this method (ParallelizeOptions::policy)
-  go,         // likewise
+  // operators are split by a search, with the method colocrl where splits gain little in 60 s or more; for
+  // the throughput, the methods of place()
+  automatic,
+  local,    // whole operators: simulated annealing over the devices of groups
+  colocrl,  // whole operators: a sequence policy that is trained on the steps of the plans it draws
+  placeto,  // whole operators: a trained policy of this method (ParallelizeOptions::policy)
+  go,       // likewise
 };
 // Returns "auto", "local", "colocrl", "placeto" or "go".
 constexpr const char* to_string(ParallelMethod method) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <map>
 #include <memory>
@@ -111,6 +112,16 @@ Result<SplitPlan> search(SplitModel& model, const DeviceCluster& cluster, const 
   if (const auto bound = parallel::step_bound(model, cluster, own.kind)) {
     result.bound = Seconds(bound->seconds);
     own.bound = bound->seconds;
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  constexpr Seconds kTimeToLearn{60};
+  constexpr double kShareToLearn = 0.9;
+  // A number of steps does not say how long a method may take.
+  if (!options.steps && options.budget >= kTimeToLearn) {
+    own.other_plan = [&](const parallel::FoundSplit& so_far) {
+      const Seconds time = kShareToLearn * options.budget - Seconds(std::chrono::steady_clock::now() - begin);
+      return api::learned_plan(model, cluster, options, own.kind, so_far, time);
+    };
   }
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, 1);
   parallel::FoundSplit found = parallel::search_split(model, cluster, own, budget);

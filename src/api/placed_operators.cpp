@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,6 +22,20 @@ namespace {
 
 using parallel::SplitPlan;
 
+constexpr std::array kLists = {parallel::ListMethod::heft, parallel::ListMethod::earliest, parallel::ListMethod::filled};
+constexpr const char* kSingle = "single";
+
+// The shortest step of the start plans of a search of splits that have whole operators.
+double best_whole_start(const parallel::FoundSplit& found) {
+  double best = std::numeric_limits<double>::infinity();
+  for (const auto& [name, step] : found.starts) {
+    const std::string& own = name;
+    const bool is_list = std::ranges::any_of(kLists, [&](parallel::ListMethod method) { return own == parallel::name(method); });
+    if (is_list || own == kSingle) best = std::min(best, step);
+  }
+  return best;
+}
+
 // Everything on one device of each kind, and list schedules.
 std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const parallel::DeviceCluster& cluster) {
   std::vector<parallel::NamedPlan> starts;
@@ -28,12 +44,11 @@ std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const
     const parallel::ClusterDevice& own = cluster.devices[device];
     if (std::ranges::find(kinds, own.kind) != kinds.end()) continue;
     kinds.push_back(own.kind);
-    starts.push_back(
-        {device == 0 ? "single" : "single " + own.name, SplitPlan(model.operators().size(), parallel::OperatorPlan{device, {}})});
+    starts.push_back({device == 0 ? kSingle : fmt::format("{} {}", kSingle, own.name),
+                      SplitPlan(model.operators().size(), parallel::OperatorPlan{device, {}})});
   }
   if (cluster.size() == 1) return starts;
-  for (const parallel::ListMethod method : {parallel::ListMethod::heft, parallel::ListMethod::earliest, parallel::ListMethod::filled})
-    starts.push_back({parallel::name(method), parallel::list_plan(model, cluster, method)});
+  for (const parallel::ListMethod method : kLists) starts.push_back({parallel::name(method), parallel::list_plan(model, cluster, method)});
   return starts;
 }
 
@@ -97,6 +112,27 @@ Result<SplitPlan> place_operators(parallel::SplitModel& model, const parallel::D
   result.start = to_string(options.method);
   result.best_after = found.best_after > starts.size() ? found.best_after - starts.size() : 0;
   return environment.plan(found.places);
+}
+
+std::optional<parallel::NamedPlan> learned_plan(parallel::SplitModel& model, const parallel::DeviceCluster& cluster,
+                                                const ParallelizeOptions& options, parallel::StepKind kind,
+                                                const parallel::FoundSplit& found, Seconds time) {
+  constexpr double kNearWhole = 0.93;
+  if (time <= Seconds(0) || options.cancel.is_finishing()) return std::nullopt;
+  if (!(found.step >= kNearWhole * best_whole_start(found))) return std::nullopt;
+  ParallelizeOptions own = options;
+  own.method = ParallelMethod::colocrl;
+  own.budget = time;
+  if (options.progress) {
+    own.progress = [&](std::uint64_t samples, Seconds step) {
+      options.progress(found.proposals + samples, std::min(step, Seconds(found.step)));
+    };
+  }
+  ParallelizeResult part;
+  auto plan = place_operators(model, cluster, own, kind, {}, part);
+  // It has no errors but that it was stopped, which the search sees itself.
+  if (!plan) return std::nullopt;
+  return parallel::NamedPlan{to_string(own.method), std::move(*plan)};
 }
 
 }  // namespace xflow::api

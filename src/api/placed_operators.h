@@ -3,10 +3,15 @@
 
 #include <xflow/parallelize.h>
 #include <xflow/place.h>
+#include <xflow/time.h>
+
+#include <optional>
 
 #include "src/parallel/cluster.h"
 #include "src/parallel/split_model.h"
 #include "src/parallel/split_plan.h"
+#include "src/parallel/split_search.h"
+#include "src/parallel/split_starts.h"
 #include "src/parallel/split_workload.h"
 #include "src/policy/step_environment.h"
 
@@ -20,5 +25,13 @@ ParallelStop stop_of(PlacementStop stop);
 Result<parallel::SplitPlan> place_operators(parallel::SplitModel& model, const parallel::DeviceCluster& cluster,
                                             const ParallelizeOptions& options, parallel::StepKind kind, policy::MeasureStep measure,
                                             ParallelizeResult& result);
+
+// A plan of `colocrl` that is found in this time, or until `options.cancel` ends it, for a search of splits
+// that has found a step of at least 0.93 of the shortest one of its start plans with whole operators
+// (bench/results/policies.md, *Methods for whole nodes at equal time*). Nothing for another step, without
+// time, or if the search is cancelled.
+std::optional<parallel::NamedPlan> learned_plan(parallel::SplitModel& model, const parallel::DeviceCluster& cluster,
+                                                const ParallelizeOptions& options, parallel::StepKind kind,
+                                                const parallel::FoundSplit& found, Seconds time);
 
 }  // namespace xflow::api

@@ -96,7 +96,18 @@ class SplitSearch {
         all_.cost = best_;
       }
       goes_on = chain(is_alone ? splits_ : all_);
+      if (is_time_for_other()) try_other();
     }
+  }
+
+  bool is_time_for_other() const {
+    constexpr double kShareOfSplits = 1.0 / 6;
+    return options_.other_plan && !has_asked_ && budget_.is_past(kShareOfSplits);
+  }
+  void try_other() {
+    has_asked_ = true;
+    if (std::optional<NamedPlan> plan = options_.other_plan(found_)) take(std::move(*plan));
+    report();
   }
 
   // False once the budget is spent, or if the best plan meets the bound.
@@ -108,6 +119,7 @@ class SplitSearch {
     PlanCost own = *clock_.cost(now);
     clock_.keep();
     for (std::uint64_t k = 0; k < length; ++k) {
+      if (is_time_for_other()) return true;
       if (!budget_.spend()) return false;
       ++lineage.spent;
       constexpr std::uint64_t kPerReport = 256;
@@ -145,6 +157,7 @@ class SplitSearch {
   RandomNumbers random_;
   Lineage splits_;
   Lineage all_;
+  bool has_asked_ = false;  // for another plan
   PlanCost best_;
   FoundSplit found_;
 };

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,19 +23,6 @@ namespace xflow::parallel {
 // To draw and simulate a random plan of more takes seconds of the budget.
 constexpr std::size_t kMostRandomParts = 4096;
 
-struct SplitSearchOptions {
-  StepKind kind = StepKind::inference;
-  std::uint64_t seed = 1;
-  double bound = 0;              // seconds: no plan has a shorter step. The search ends when its best plan has it
-  bool has_random_start = true;  // where operators times devices are at most kMostRandomParts
-  // Called after the start plans and then now and then: number of proposals, best step in seconds.
-  std::function<void(std::uint64_t, double)> progress = {};
-};
-
-// The start plan `random`: SplitProposals::random_start with numbers of its own, so that proposals do not
-// depend on it.
-SplitPlan random_start(SplitModel& model, std::uint32_t devices, std::uint64_t seed);
-
 struct FoundSplit {
   SplitPlan plan;
   double step = 0;                                     // seconds
@@ -43,8 +31,24 @@ struct FoundSplit {
   std::uint64_t proposals = 0;
   std::uint64_t accepted = 0;
   bool is_optimal = false;
-  std::string best_start;  // the start plan from which the best was found
+  std::string best_start;  // the start plan, or the other plan, from which the best was found
 };
+
+struct SplitSearchOptions {
+  StepKind kind = StepKind::inference;
+  std::uint64_t seed = 1;
+  double bound = 0;              // seconds: no plan has a shorter step. The search ends when its best plan has it
+  bool has_random_start = true;  // where operators times devices are at most kMostRandomParts
+  // Called once after a sixth of the time limit: a plan of another method to go on with, named like a start
+  // plan, or nothing. What it takes counts.
+  std::function<std::optional<NamedPlan>(const FoundSplit&)> other_plan = {};
+  // Called after the start plans and then now and then: number of proposals, best step in seconds.
+  std::function<void(std::uint64_t, double)> progress = {};
+};
+
+// The start plan `random`: SplitProposals::random_start with numbers of its own, so that proposals do not
+// depend on it.
+SplitPlan random_start(SplitModel& model, std::uint32_t devices, std::uint64_t seed);
 
 // The best plan that is found within the budget, of which a proposal is a step. It is never worse than the
 // start plans that are tried: all but pipelines after half of the time limit. A plan whose constants fit

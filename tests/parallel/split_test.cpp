@@ -386,14 +386,30 @@ TEST(SplitSearch, PrefersPlansThatFitTheMemory) {
   EXPECT_LE(resident[1], 80e3);
 }
 
-TEST(SplitSearch, GivesOperatorsWithTiedWeightsOnePlan) {
-  TestSplit split = split_of(recurrent(), cluster_of(6, 2));
-  const FoundSplit found = search_with(split, 600, 2, StepKind::training);
-  for (const std::uint32_t value : split.model->tied_values()) {
-    const auto& tied = split.model->values()[value].tied;
-    ASSERT_EQ(tied.size(), 4U);
-    for (const std::uint32_t op : tied) EXPECT_EQ(found.plan[op], found.plan[tied[0]]);
-  }
+// A plan of another method is asked for once, when a share of the time is over or the search is cancelled.
+TEST(SplitSearch, GoesOnWithAnotherPlan) {
+  TestSplit split = split_of(attention(), cluster_of(4, 2));
+  const FoundSplit best = search_with(split, 2000, 1);
+  ASSERT_LT(best.step, search_with(split, 0, 1).step);
+  SplitSearchOptions options;
+  int calls = 0;
+  options.other_plan = [&](const FoundSplit& so_far) {
+    ++calls;
+    EXPECT_GT(so_far.step, best.step);
+    return std::optional(NamedPlan{"other", best.plan});
+  };
+  CancellationToken cancel;
+  cancel.finish();
+  SearchBudget budget(Seconds(1e6), std::nullopt, cancel, 1);
+  const FoundSplit found = search_split(*split.model, split.cluster, options, budget);
+  EXPECT_EQ(1, calls);
+  EXPECT_EQ("other", found.best_start);
+  EXPECT_EQ(best.step, found.step);
+  EXPECT_EQ(std::pair(std::string("other"), best.step), found.starts.back());
+  // Without a time limit, or where there is none, the search goes its way.
+  options.other_plan = [](const FoundSplit&) { return std::optional<NamedPlan>(); };
+  SearchBudget steps(Seconds(1e6), 2000, {}, 1);
+  EXPECT_EQ(best.plan, search_split(*split.model, split.cluster, options, steps).plan);
 }
 
 // Over links that cost nothing, four devices take a quarter of the time of one.
