@@ -19,7 +19,6 @@ class GroupMoves {
   GroupMoves(std::vector<std::vector<std::uint32_t>> neighbours, std::uint32_t devices)
       : neighbours_(std::move(neighbours)), devices_(devices) {}
 
-  std::size_t groups() const { return neighbours_.size(); }
   // Moves at random: a group to a device; a cluster of about 2 to 13 groups, which begins at a group and
   // grows over neighbours that have its device; or two groups, which exchange their devices. There is one
   // group at least. `places`: the device of each group, or another number.
