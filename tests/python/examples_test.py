@@ -33,7 +33,8 @@ def test_every_example_is_tested():
 
 def test_quick_start(model, tmp_path):
     assert "onnxruntime" in run("quick_start.py", model, tmp_path / "out.onnx")
-    assert models.operators((tmp_path / "out.onnx").read_bytes())[-1] == "Relu"
+    # Which graph is the fastest one in ONNX Runtime, which cancels the transposes itself, is for the gate to say.
+    assert models.operators((tmp_path / "out.onnx").read_bytes()).count("Relu") == 1
     assert (tmp_path / "out.html").read_text().startswith("<!")
 
 
