@@ -88,6 +88,7 @@ class OrderedSearch {
   void improve(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
     while (!is_done() && proposals_ < most) anneal(next_lineage());
   }
+  void improve_all() { improve(); }
   // Plans of intervals take longer to make, and are worse at first.
   void improve_beside_orders() {
     improve(kProposalsBeforeIntervals);
@@ -180,6 +181,14 @@ class OrderedSearch {
   std::uint64_t proposals_ = 0;   // plans that were simulated
 };
 
+OrderedResult improved(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed, SearchBudget& budget,
+                       void (OrderedSearch::*improve)()) {
+  OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
+  search.try_start(start);
+  (search.*improve)();
+  return search.take();
+}
+
 }  // namespace
 
 const char* name(OrderedMethod method) {
@@ -213,18 +222,12 @@ OrderedResult search_ordered(const OrderedProblem& problem, const OrderedSearchO
 
 OrderedResult improve_ordered(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
                               SearchBudget& budget) {
-  OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
-  search.try_start(start);
-  search.improve();
-  return search.take();
+  return improved(problem, start, fuses, seed, budget, &OrderedSearch::improve_all);
 }
 
 OrderedResult improve_beside_intervals(const OrderedProblem& problem, const OrderedPlan& start, bool fuses, std::uint64_t seed,
                                        SearchBudget& budget) {
-  OrderedSearch search(problem, fuses, bound_from(problem, start, fuses), seed, budget);
-  search.try_start(start);
-  search.improve_beside_orders();
-  return search.take();
+  return improved(problem, start, fuses, seed, budget, &OrderedSearch::improve_beside_orders);
 }
 
 }  // namespace xflow::parallel
