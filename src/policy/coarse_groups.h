@@ -1,5 +1,7 @@
-// Groups that are placed together before each is placed by itself.
+// Clusters of groups, which a policy places before the groups.
 #pragma once
+
+#include <xflow/place.h>
 
 #include <cstdint>
 #include <vector>
@@ -8,9 +10,17 @@
 
 namespace xflow::policy {
 
-// The number of the cluster of each group. Clusters grow over tensors, those that cost most first, as long
-// as a cluster has at most half of an even share of all work, and half of the memory of an accelerator.
-// Tensors that cost less than a fiftieth of an even share join nothing.
-std::vector<std::uint32_t> coarse_groups(const parallel::PlacementProblem& problem);
+// The cluster of each group, from 0 without gaps.
+using Clusters = std::vector<std::uint32_t>;
+
+// Clusters from the largest to the smallest ones; one of a level lies in one of the level before. They have
+// at most a share of the mean time of a device and of its memory, and groups that an accelerator can hold
+// are not joined with others. The most expensive tensors come first.
+//
+// - For the max load there is one level. Groups that exchange tensors are joined, if a transfer takes at
+//   least a fiftieth of a device's mean time.
+// - For the latency there are three. A group joins another one that alone reads it, or that alone it reads:
+//   then no path leaves a cluster and enters it again, which would make its device wait.
+std::vector<Clusters> coarse_levels(const parallel::PlacementProblem& problem, PlacementObjective objective);
 
 }  // namespace xflow::policy

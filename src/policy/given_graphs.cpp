@@ -4,8 +4,6 @@
 #include <cstdint>
 #include <utility>
 
-#include "src/policy/policy_placement.h"
-
 namespace xflow::policy {
 namespace {
 
@@ -33,12 +31,11 @@ Result<std::unique_ptr<GivenGraphs>> GivenGraphs::open(std::span<const parallel:
   auto result = std::make_unique<GivenGraphs>();
   for (const parallel::PlacementInstance& instance : instances) {
     Graph graph;
-    XFLOW_TRY(graph.groups, open_environment(instance, objective, where));
-    graph.clusters = coarse_environment(instance, objective, *graph.groups);
-    graph.first = graph.best = graph.groups->devices();
-    graph.first_value = graph.groups->value();
-    graph.best_value = {graph.groups->value(), graph.groups->potential()};
-    if (graph.clusters != nullptr) graph.first_of_clusters = graph.clusters->devices();
+    XFLOW_TRY(graph.levels, open_levels(instance, objective, where));
+    for (const auto& level : graph.levels) graph.first.push_back(level->devices());
+    graph.best = graph.first.back();
+    graph.first_value = graph.groups().value();
+    graph.best_value = {graph.groups().value(), graph.groups().potential()};
     result->graphs_.push_back(std::move(graph));
   }
   return result;
@@ -50,36 +47,28 @@ Result<double> GivenGraphs::score(std::span<const Matrix> weights) {
   for (std::size_t number = 0; number < size(); ++number) {
     Graph& graph = graphs_[number];
     parallel::SearchBudget unlimited;
-    PlacementEnvironment* const clusters = environment(number, true, false);
-    PlacementEnvironment& groups = *environment(number, false, false);
-    XFLOW_CHECK(begin_at_clusters(weights, clusters, groups, seed, unlimited));
-    XFLOW_TRY(const parallel::GroupDevices devices, placement_of(weights, groups, seed, unlimited));
-    groups.reset(devices);
-    if (graph.first_value > 0) sum += std::log(groups.value() / graph.first_value) / static_cast<double>(size());
-    take(number, false, devices);
+    XFLOW_TRY(const parallel::GroupDevices devices, placement_of_levels(weights, graph.levels, {}, seed, unlimited));
+    graph.groups().reset(devices);
+    if (graph.first_value > 0) sum += std::log(graph.groups().value() / graph.first_value) / static_cast<double>(size());
+    take(number, graph.levels.size() - 1, devices);
   }
   return sum;
 }
 
-PlacementEnvironment* GivenGraphs::environment(std::size_t graph, bool has_clusters, bool from_best) {
+PlacementEnvironment& GivenGraphs::environment(std::size_t graph, std::size_t level, bool from_best) {
   Graph& own = graphs_[graph];
-  PlacementEnvironment* const result = (has_clusters ? own.clusters : own.groups).get();
-  if (result == nullptr) return nullptr;
-  if (!has_clusters) {
-    result->reset(from_best ? own.best : own.first);
-    return result;
-  }
-  const parallel::GroupDevices devices = clusters_of_groups(own.best, *own.groups, *own.clusters);
-  result->reset(from_best && is_possible(devices, *own.clusters) ? devices : own.first_of_clusters);
+  PlacementEnvironment& result = *own.levels[level];
+  const parallel::GroupDevices best = clusters_of_groups(own.best, own.groups(), result);
+  result.reset(from_best && is_possible(best, result) ? best : own.first[level]);
   return result;
 }
 
-void GivenGraphs::take(std::size_t graph, bool has_clusters, const parallel::GroupDevices& devices) {
+void GivenGraphs::take(std::size_t graph, std::size_t level, const parallel::GroupDevices& devices) {
   Graph& own = graphs_[graph];
-  own.groups->reset(has_clusters ? groups_of_clusters(*own.clusters, devices, *own.groups) : devices);
-  const std::pair value(own.groups->value(), own.groups->potential());
+  own.groups().reset(in_level(own.groups(), *own.levels[level], devices));
+  const std::pair value(own.groups().value(), own.groups().potential());
   if (!(value < own.best_value)) return;
-  own.best = own.groups->devices();
+  own.best = own.groups().devices();
   own.best_value = value;
 }
 
@@ -93,7 +82,7 @@ std::vector<parallel::GroupDevices> GivenGraphs::placements() const {
 void GivenGraphs::restore(std::span<const parallel::GroupDevices> placements) {
   for (std::size_t number = 0; number < size(); ++number) {
     for (const parallel::GroupDevices& devices : placements) {
-      if (is_possible(devices, *graphs_[number].groups)) take(number, false, devices);
+      if (is_possible(devices, graphs_[number].groups())) take(number, levels(number) - 1, devices);
     }
   }
 }

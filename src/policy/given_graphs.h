@@ -14,6 +14,7 @@
 #include "src/parallel/instance.h"
 #include "src/policy/matrix.h"
 #include "src/policy/placement_environment.h"
+#include "src/policy/policy_placement.h"
 #include "src/policy/validation.h"
 
 namespace xflow::policy {
@@ -31,10 +32,12 @@ class GivenGraphs final : public Validation {
   // Also takes the placements that it compares.
   Result<double> score(std::span<const Matrix> weights) override;
 
-  // Clusters of a graph, null if it has none, or groups, at the first placement or at the best one.
-  PlacementEnvironment* environment(std::size_t graph, bool has_clusters, bool from_best);
-  // Takes a placement of the groups or clusters of a graph if it is the best so far.
-  void take(std::size_t graph, bool has_clusters, const parallel::GroupDevices& devices);
+  // The number of a graph's levels (open_levels()).
+  std::size_t levels(std::size_t graph) const { return graphs_[graph].levels.size(); }
+  // A level at its first placement, or at the best one of the graph if that is possible there.
+  PlacementEnvironment& environment(std::size_t graph, std::size_t level, bool from_best);
+  // Takes a placement of a level if it is the best of the graph so far.
+  void take(std::size_t graph, std::size_t level, const parallel::GroupDevices& devices);
 
   // The best placement of the groups of each graph.
   std::vector<parallel::GroupDevices> placements() const;
@@ -43,11 +46,10 @@ class GivenGraphs final : public Validation {
 
  private:
   struct Graph {
-    std::unique_ptr<PlacementEnvironment> groups;
-    std::unique_ptr<PlacementEnvironment> clusters;  // null if there are none
-    parallel::GroupDevices first;
-    parallel::GroupDevices first_of_clusters;
-    parallel::GroupDevices best;
+    PlacementEnvironment& groups() const { return *levels.back(); }
+    PlacementLevels levels;
+    std::vector<parallel::GroupDevices> first;  // of each level
+    parallel::GroupDevices best;                // of the groups
     double first_value = 0;
     std::pair<double, double> best_value;  // and its potential
   };

@@ -10,6 +10,8 @@
 #include "src/parallel/latency_methods.h"
 #include "src/parallel/load_methods.h"
 #include "src/parallel/place.h"
+#include "src/parallel/random_numbers.h"
+#include "src/parallel/search_budget.h"
 
 namespace xflow::policy {
 namespace {
@@ -108,22 +110,44 @@ void PlacementEnvironment::describe_groups(const parallel::PlacementInstance& in
   }
 }
 
-std::optional<GroupDevices> PlacementEnvironment::start() {
+std::optional<GroupDevices> PlacementEnvironment::start(std::uint64_t number) {
   const parallel::ContiguousProblem contiguous = parallel::contiguous_problem(problem_);
   const parallel::PlacementProblem& problem = contiguous.problem;
-  const std::vector<std::uint32_t> order = parallel::topological_order(problem.size(), problem.order);
-  const auto filled =
-      objective_ == PlacementObjective::latency ? parallel::filled_in_order(problem, order) : parallel::even_intervals(problem, order);
-  std::optional<GroupDevices> best = parallel::simple_placement(problem_);
-  if (!filled) return best;
-  GroupDevices devices;
-  for (const std::uint32_t part : contiguous.part) devices.push_back((*filled)[part]);
+  std::vector<GroupDevices> found;
+  const auto add = [&](const std::optional<GroupDevices>& of_parts) {
+    if (!of_parts) return;
+    GroupDevices devices;
+    for (const std::uint32_t part : contiguous.part) devices.push_back((*of_parts)[part]);
+    if (parallel::DeviceLoads(problem_, devices).is_valid()) found.push_back(std::move(devices));
+  };
+  const auto add_intervals = [&](std::span<const std::uint32_t> order) {
+    if (!clock_) return add(parallel::even_intervals(problem, order));
+    parallel::SearchBudget unlimited;
+    if (const auto best = parallel::best_interval_sum(problem, order, unlimited)) add(best->devices);
+  };
+  if (number == 0) {
+    const std::vector<std::uint32_t> order = parallel::topological_order(problem.size(), problem.order);
+    if (auto simple = parallel::simple_placement(problem_)) found.push_back(std::move(*simple));
+    add_intervals(order);
+    if (clock_) add(parallel::filled_in_order(problem, order));
+  } else {
+    parallel::RandomNumbers random(number);
+    add_intervals(parallel::random_order(parallel::Adjacency(problem.size(), problem.order, false), random));
+  }
+  std::optional<GroupDevices> best;
+  double least = 0;
+  for (GroupDevices& devices : found) {
+    const double value = value_of(devices);
+    if (best && !(value < least)) continue;
+    best = std::move(devices);
+    least = value;
+  }
+  return best;
+}
+
+double PlacementEnvironment::value_of(const GroupDevices& devices) {
   const parallel::DeviceLoads loads(problem_, devices);
-  if (!loads.is_valid()) return best;
-  if (!best) return devices;
-  const parallel::DeviceLoads simple(problem_, *best);
-  const bool is_better = clock_ ? clock_->latency(loads) < clock_->latency(simple) : loads.max_load() < simple.max_load();
-  return is_better ? devices : best;
+  return clock_ ? clock_->latency(loads) : loads.max_load();
 }
 
 void PlacementEnvironment::reset(GroupDevices devices) {

@@ -25,6 +25,7 @@ class PlacementEnvironment final : public VisitEnvironment {
   // With larger groups: the number of the group of each node, from 0 without gaps. Classes are in one group.
   PlacementEnvironment(const parallel::PlacementInstance& instance, PlacementObjective objective, std::vector<std::uint32_t> group_of_node);
 
+  PlacementObjective objective() const { return objective_; }
   const parallel::PlacementProblem& problem() const { return problem_; }
   std::span<const std::uint32_t> group_of_node() const { return group_of_node_; }
   std::uint32_t groups() const override { return problem_.size(); }
@@ -34,9 +35,10 @@ class PlacementEnvironment final : public VisitEnvironment {
   double value() const override { return value_; }
   double potential() const override { return potential_; }
 
-  // A placement to begin with: intervals of an order for the max load; for the latency accelerators that are
-  // filled in an order, or all on the CPU if that is faster. Nothing if neither is within the memory.
-  std::optional<parallel::GroupDevices> start();
+  // Placements to begin with. Number 0 is the best of simple ones: intervals of an order, for the latency
+  // also accelerators that are filled in the order, and all on the CPU. Other numbers are intervals of other
+  // orders. Nothing if none is within the memory.
+  std::optional<parallel::GroupDevices> start(std::uint64_t number = 0);
   void reset(parallel::GroupDevices devices) override;
   void move(std::uint32_t group, std::uint32_t device) override;
   const Matrix& group_features() const override { return group_features_; }
@@ -50,6 +52,7 @@ class PlacementEnvironment final : public VisitEnvironment {
     double potential = 0;
   };
   Measure measure();
+  double value_of(const parallel::GroupDevices& devices);
   void describe_groups(const parallel::PlacementInstance& instance);
 
   PlacementObjective objective_;

@@ -15,7 +15,8 @@
 namespace xflow::policy {
 namespace {
 
-constexpr int kMostPasses = 8;
+constexpr std::uint64_t kStartsOfLatency = 8;
+constexpr int kPassesOfLatency = 3;
 constexpr std::int64_t kStepsPerLook = 64;
 constexpr double kCoarse = 0.8;  // of groups that clusters are at most, to be of use
 
@@ -45,33 +46,39 @@ Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::P
   return environment;
 }
 
-std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
-                                                         const PlacementEnvironment& environment) {
-  const std::vector<std::uint32_t> cluster_of_group = coarse_groups(environment.problem());
-  std::vector<std::uint32_t> cluster_of_node;
-  for (const std::uint32_t group : environment.group_of_node()) cluster_of_node.push_back(cluster_of_group[group]);
-  auto coarse = std::make_unique<PlacementEnvironment>(instance, objective, std::move(cluster_of_node));
-  if (coarse->problem().size() > kCoarse * environment.problem().size() || !coarse->start()) return nullptr;
-  return coarse;
+Result<PlacementLevels> open_levels(const parallel::PlacementInstance& instance, PlacementObjective objective, const std::string& where) {
+  PlacementLevels levels;
+  XFLOW_TRY(auto groups, open_environment(instance, objective, where));
+  levels.push_back(std::move(groups));
+  std::vector<Clusters> coarse = coarse_levels(levels.back()->problem(), objective);
+  std::ranges::reverse(coarse);
+  for (const Clusters& cluster_of_group : coarse) {
+    std::vector<std::uint32_t> cluster_of_node;
+    for (const std::uint32_t group : levels.front()->group_of_node()) cluster_of_node.push_back(cluster_of_group[group]);
+    auto clusters = std::make_unique<PlacementEnvironment>(instance, objective, std::move(cluster_of_node));
+    if (clusters->groups() <= kCoarse * levels.back()->groups() && clusters->start()) levels.push_back(std::move(clusters));
+  }
+  std::ranges::reverse(levels);
+  return levels;
 }
 
-parallel::GroupDevices groups_of_clusters(const PlacementEnvironment& clusters, const parallel::GroupDevices& devices,
-                                          const PlacementEnvironment& groups) {
-  parallel::GroupDevices result(groups.groups());
-  for (std::size_t node = 0; node < groups.group_of_node().size(); ++node)
-    result[groups.group_of_node()[node]] = devices[clusters.group_of_node()[node]];
+parallel::GroupDevices in_level(const PlacementEnvironment& level, const PlacementEnvironment& before,
+                                const parallel::GroupDevices& devices) {
+  parallel::GroupDevices result(level.groups());
+  for (std::size_t node = 0; node < level.group_of_node().size(); ++node)
+    result[level.group_of_node()[node]] = devices[before.group_of_node()[node]];
   return result;
 }
 
 Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, VisitEnvironment& environment, std::uint64_t seed,
-                                            parallel::SearchBudget& budget) {
+                                            parallel::SearchBudget& budget, int passes) {
   parallel::RandomNumbers random(seed);
   PolicyNetwork network(weights);
   XFLOW_CHECK(network.encode(environment));
   parallel::GroupDevices best = environment.devices();
   double best_value = environment.value();
   bool is_greedy = true;
-  for (int pass = 0; pass < kMostPasses; ++pass) {
+  for (int pass = 0; pass < passes; ++pass) {
     environment.reset(best);
     const parallel::GroupDevices before = best;
     double visited = 0;
@@ -90,17 +97,6 @@ Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, Vis
   return best;
 }
 
-Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
-                               std::uint64_t seed, parallel::SearchBudget& budget) {
-  if (clusters == nullptr) return {};
-  XFLOW_TRY(const parallel::GroupDevices of_clusters, placement_of(weights, *clusters, seed, budget));
-  const parallel::GroupDevices before = groups.devices();
-  const double value = groups.value();
-  groups.reset(groups_of_clusters(*clusters, of_clusters, groups));
-  if (!(groups.value() < value)) groups.reset(before);
-  return {};
-}
-
 bool is_possible(const parallel::GroupDevices& devices, const PlacementEnvironment& groups) {
   return devices.size() == groups.groups() && *std::ranges::max_element(devices) < groups.device_count() &&
          parallel::DeviceLoads(groups.problem(), devices).is_valid();
@@ -116,18 +112,58 @@ void begin_at_better(std::span<const parallel::GroupDevices> placements, Placeme
   }
 }
 
+namespace {
+
+// From where the levels are.
+Result<parallel::GroupDevices> placement_in_passes(std::span<const Matrix> weights, PlacementLevels& levels,
+                                                   std::span<const parallel::GroupDevices> known, std::uint64_t seed,
+                                                   parallel::SearchBudget& budget, int passes) {
+  for (std::size_t k = 0; k < levels.size(); ++k) {
+    PlacementEnvironment& level = *levels[k];
+    if (k > 0) {
+      const parallel::GroupDevices before = in_level(level, *levels[k - 1], levels[k - 1]->devices());
+      begin_at_better({&before, 1}, level);
+    }
+    if (k + 1 == levels.size()) begin_at_better(known, level);
+    XFLOW_TRY(const parallel::GroupDevices devices, placement_of(weights, level, seed, budget, passes));
+    level.reset(devices);
+  }
+  return levels.back()->devices();
+}
+
+}  // namespace
+
+Result<parallel::GroupDevices> placement_of_levels(std::span<const Matrix> weights, PlacementLevels& levels,
+                                                   std::span<const parallel::GroupDevices> known, std::uint64_t seed,
+                                                   parallel::SearchBudget& budget, std::uint64_t most_starts) {
+  PlacementEnvironment& groups = *levels.back();
+  const bool is_latency = groups.objective() == PlacementObjective::latency;
+  const std::uint64_t starts = std::min(most_starts, is_latency ? kStartsOfLatency : 1);
+  const int passes = is_latency ? kPassesOfLatency : kMostPasses;
+  parallel::GroupDevices best;
+  double best_value = 0;
+  for (std::uint64_t start = 0; start < starts && (start == 0 || !budget.stop()); ++start) {
+    for (const auto& level : levels) {
+      if (auto devices = level->start(start)) level->reset(std::move(*devices));
+    }
+    XFLOW_TRY(parallel::GroupDevices devices, placement_in_passes(weights, levels, known, seed + start, budget, passes));
+    if (!best.empty() && !(groups.value() < best_value)) continue;
+    best = std::move(devices);
+    best_value = groups.value();
+  }
+  return best;
+}
+
 Result<PlacementResult> place(const parallel::PlacementInstance& instance, const PlaceOptions& options, const std::string& where) {
   if (options.policy.empty()) return parallel::place(instance, options, where);
   const auto begin = std::chrono::steady_clock::now();
   XFLOW_TRY(const Policy policy, read_policy(options.policy));
   XFLOW_CHECK(check(policy, options));
-  XFLOW_TRY(const auto groups, open_environment(instance, options.objective, where));
-  const auto clusters = coarse_environment(instance, options.objective, *groups);
+  XFLOW_TRY(PlacementLevels levels, open_levels(instance, options.objective, where));
   parallel::SearchBudget budget(options.budget, options.steps, options.cancel, kStepsPerLook);
-  XFLOW_CHECK(begin_at_clusters(policy.weights, clusters.get(), *groups, options.seed, budget));
-  begin_at_better(policy.placements, *groups);
   parallel::PlacementStart start;
-  XFLOW_TRY(start.devices, placement_of(policy.weights, *groups, options.seed, budget));
+  XFLOW_TRY(start.devices,
+            placement_of_levels(policy.weights, levels, policy.placements, options.seed, budget, options.search_after ? 1 : UINT64_MAX));
   start.steps = budget.spent();
   start.stop = budget.stop().value_or(PlacementStop::finished);
   PlaceOptions rest = options;

@@ -27,25 +27,30 @@ constexpr PolicyObjective policy_objective(PlacementObjective objective) {
 Result<std::unique_ptr<PlacementEnvironment>> open_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
                                                                const std::string& where);
 
-// The environment of clusters of groups (coarse_groups()), or nothing if they are hardly fewer than the
-// groups of `environment`, or have no first placement within the memory.
-std::unique_ptr<PlacementEnvironment> coarse_environment(const parallel::PlacementInstance& instance, PlacementObjective objective,
-                                                         const PlacementEnvironment& environment);
+// The environments of an instance: clusters of groups (coarse_levels()) from the largest ones on, then the
+// groups. Clusters that are hardly fewer than what they consist of are left out, and those without a first
+// placement within the memory. Errors: those of open_environment().
+using PlacementLevels = std::vector<std::unique_ptr<PlacementEnvironment>>;
+Result<PlacementLevels> open_levels(const parallel::PlacementInstance& instance, PlacementObjective objective, const std::string& where);
 
-// The placement of groups for devices of clusters of them.
-parallel::GroupDevices groups_of_clusters(const PlacementEnvironment& clusters, const parallel::GroupDevices& devices,
-                                          const PlacementEnvironment& groups);
+// The placement of a level where each node is on the device that it has in a level before.
+parallel::GroupDevices in_level(const PlacementEnvironment& level, const PlacementEnvironment& before,
+                                const parallel::GroupDevices& devices);
 
 // The best placement that a policy with these weights passes from a first one. A pass visits all groups; the
 // first ones take the most probable device, until such a pass changes nothing, later ones draw it. Ends
-// after kMostPasses passes, or when the budget is spent; a step is a device of a visited group.
+// after so many passes, or when the budget is spent; a step is a device of a visited group.
+inline constexpr int kMostPasses = 8;
 Result<parallel::GroupDevices> placement_of(std::span<const Matrix> weights, VisitEnvironment& environment, std::uint64_t seed,
-                                            parallel::SearchBudget& budget);
+                                            parallel::SearchBudget& budget, int passes = kMostPasses);
 
-// Lets a policy with these weights place `clusters` of groups (coarse_environment()) from their placement.
-// The placement of groups becomes theirs if that is better. Null clusters have no effect.
-Result<void> begin_at_clusters(std::span<const Matrix> weights, PlacementEnvironment* clusters, PlacementEnvironment& groups,
-                               std::uint64_t seed, parallel::SearchBudget& budget);
+// The best placement of the groups that a policy passes from level to level. Each level begins at the
+// placement of the one before, or at its own start if that is better, and the groups at the best of the
+// known ones that are possible, too. For the latency there are eight starts with three passes each, or as
+// many as `most_starts` says.
+Result<parallel::GroupDevices> placement_of_levels(std::span<const Matrix> weights, PlacementLevels& levels,
+                                                   std::span<const parallel::GroupDevices> known, std::uint64_t seed,
+                                                   parallel::SearchBudget& budget, std::uint64_t most_starts = UINT64_MAX);
 
 // Whether a placement has a device for each group, and the groups fit into the memory of their devices. It
 // may be a placement of another graph.

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -85,16 +87,19 @@ class Training {
 
   using Opened = std::unique_ptr<VisitEnvironment>;
 
-  // Groups of an instance, or clusters of them; null if it has none.
-  Result<Opened> open(const parallel::PlacementInstance& instance, bool has_clusters) const {
-    if (options_.objective == PolicyObjective::step) return open_steps(instance, has_clusters);
-    const PlacementObjective objective = placement_objective(options_.objective);
-    XFLOW_TRY(auto environment, open_environment(instance, objective, options_.graphs));
-    if (!has_clusters) return Opened(std::move(environment));
-    return Opened(coarse_environment(instance, objective, *environment));
+  // Clusters of an instance from the largest ones on, and its groups.
+  Result<std::vector<Opened>> open(const parallel::PlacementInstance& instance) const {
+    std::vector<Opened> result;
+    if (options_.objective == PolicyObjective::step) {
+      XFLOW_TRY(auto steps, open_steps(instance));
+      result.push_back(std::move(steps));
+      return result;
+    }
+    XFLOW_TRY(PlacementLevels levels, open_levels(instance, placement_objective(options_.objective), options_.graphs));
+    std::ranges::move(levels, std::back_inserter(result));
+    return result;
   }
-  Result<Opened> open_steps(const parallel::PlacementInstance& instance, bool has_clusters) const {
-    if (has_clusters) return Opened();
+  Result<Opened> open_steps(const parallel::PlacementInstance& instance) const {
     XFLOW_TRY(parallel::DeviceCluster cluster, parallel::open_cluster(options_.cluster));
     XFLOW_TRY(auto steps, WorkloadSteps::of(instance, std::move(cluster), options_.graphs));
     if (steps->groups() > kMostGroups)
@@ -114,36 +119,33 @@ class Training {
     }
     GreedyValidation::Environments environments;
     for (const parallel::PlacementInstance& instance : instances) {
-      for (const bool has_clusters : {true, false}) {
-        XFLOW_TRY(auto environment, open(instance, has_clusters));
-        if (environment != nullptr) environments.push_back(std::move(environment));
-      }
+      XFLOW_TRY(auto levels, open(instance));
+      std::ranges::move(levels, std::back_inserter(environments));
     }
     validated_ = environments.size();
     XFLOW_TRY(validation_, GreedyValidation::of(std::move(environments)));
     return {};
   }
-  // Whether weights are finite after a step, every second time on clusters if there are some.
+  // The level of a step: clusters of one size after the other and, every second time, groups.
+  static std::size_t level_of(std::uint64_t step, std::size_t levels) {
+    const std::uint64_t turn = step / kStepsPerLevel;
+    return levels == 1 || turn % 2 == 1 ? levels - 1 : turn / 2 % (levels - 1);
+  }
+  // Whether weights are finite after a step.
   Result<bool> step() {
     const std::uint64_t number = state().steps;
-    const bool has_clusters = number / kStepsPerLevel % 2 == 0;
     if (given_ != nullptr && number % graphs_.given() < given_->size())
-      return step_on_given(number % graphs_.given(), has_clusters, number / graphs_.given() % 2 == 1);
+      return step_on_given(number % graphs_.given(), number / graphs_.given() % 2 == 1);
     XFLOW_TRY(const parallel::PlacementInstance instance, graphs_.graph(number, state().seed));
-    std::unique_ptr<VisitEnvironment> environment;
-    if (has_clusters) {
-      XFLOW_TRY(environment, open(instance, true));
-    }
-    if (environment == nullptr) {
-      XFLOW_TRY(environment, open(instance, false));
-    }
-    return trainer_.step(*environment);
+    XFLOW_TRY(const auto levels, open(instance));
+    return trainer_.step(*levels[level_of(number, levels.size())]);
   }
-  bool step_on_given(std::size_t graph, bool has_clusters, bool from_best) {
-    PlacementEnvironment* const clusters = has_clusters ? given_->environment(graph, true, from_best) : nullptr;
-    PlacementEnvironment* const environment = clusters != nullptr ? clusters : given_->environment(graph, false, from_best);
-    const bool is_finite = trainer_.step(*environment, from_best ? kWindows[state().steps / 2 % kWindows.size()] : kWholePasses);
-    given_->take(graph, clusters != nullptr, trainer_.passed());
+  bool step_on_given(std::size_t graph, bool from_best) {
+    const std::uint64_t number = state().steps;
+    const std::size_t level = level_of(number, given_->levels(graph));
+    PlacementEnvironment& environment = given_->environment(graph, level, from_best);
+    const bool is_finite = trainer_.step(environment, from_best ? kWindows[number / 2 % kWindows.size()] : kWholePasses);
+    given_->take(graph, level, trainer_.passed());
     return is_finite;
   }
   Result<void> validate() {

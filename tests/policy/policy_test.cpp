@@ -8,9 +8,14 @@
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <map>
+#include <numeric>
 #include <set>
 
 #include "src/parallel/evaluate.h"
+#include "src/parallel/interval_program.h"
+#include "src/parallel/latency_methods.h"
+#include "src/parallel/load_methods.h"
 #include "src/parallel/ordering.h"
 #include "src/parallel/random_numbers.h"
 #include "src/policy/coarse_groups.h"
@@ -179,7 +184,9 @@ TEST(CoarseGroups, JoinWhatCostsMostToSendWithinTheirShare) {
   const PlacementInstance instance = instance_of("layers");
   const PlacementEnvironment environment(instance, PlacementObjective::max_load);
   const parallel::PlacementProblem& problem = environment.problem();
-  const std::vector<std::uint32_t> clusters = coarse_groups(problem);
+  const std::vector<Clusters> levels = coarse_levels(problem, PlacementObjective::max_load);
+  ASSERT_EQ(1U, levels.size());
+  const Clusters& clusters = levels[0];
   const std::uint32_t count = 1 + *std::ranges::max_element(clusters);
   EXPECT_LT(count, problem.size());
   std::vector<double> times(count);
@@ -200,7 +207,90 @@ TEST(CoarseGroups, JoinWhatCostsMostToSendWithinTheirShare) {
   }
   PlacementInstance free = instance;
   for (double& cost : free.output_cost) cost *= 1e-6;
-  EXPECT_EQ(nullptr, coarse_environment(free, PlacementObjective::max_load, PlacementEnvironment(free, PlacementObjective::max_load)));
+  EXPECT_EQ(1U, open_levels(free, PlacementObjective::max_load, "free")->size());
+  EXPECT_EQ(2U, open_levels(instance, PlacementObjective::max_load, "layers")->size());
+}
+
+// No path leaves a cluster and enters it again, at any level.
+TEST(CoarseGroups, OfTheLatencyLieInEachOtherAndHaveNoCycles) {
+  for (const std::string& family : graph_families()) {
+    if (family == "large") continue;
+    for (const std::uint64_t seed : {1U, 2U, 3U}) {
+      const PlacementEnvironment environment(instance_of(family.c_str(), seed), PlacementObjective::latency);
+      const parallel::PlacementProblem& problem = environment.problem();
+      Clusters smaller(problem.size());
+      std::iota(smaller.begin(), smaller.end(), 0U);
+      std::vector<Clusters> levels = coarse_levels(problem, PlacementObjective::latency);
+      ASSERT_EQ(3U, levels.size());
+      std::ranges::reverse(levels);
+      for (const Clusters& clusters : levels) {
+        const std::uint32_t count = 1 + *std::ranges::max_element(clusters);
+        EXPECT_LE(count, 1 + *std::ranges::max_element(smaller)) << family << " " << seed;
+        std::map<std::uint32_t, std::uint32_t> around;
+        for (std::size_t group = 0; group < clusters.size(); ++group)
+          EXPECT_EQ(clusters[group], around.try_emplace(smaller[group], clusters[group]).first->second) << family << " " << seed;
+        std::set<parallel::PlacementEdge> edges;
+        for (const auto& [from, to] : problem.order) {
+          if (clusters[from] != clusters[to]) edges.insert({clusters[from], clusters[to]});
+        }
+        EXPECT_EQ(std::nullopt, parallel::node_of_cycle(count, std::vector(edges.begin(), edges.end()))) << family << " " << seed;
+        smaller = clusters;
+      }
+    }
+  }
+}
+
+// A chain: everything may join, so that clusters are as large as their share allows.
+TEST(CoarseGroups, OfTheLatencyAreAsLargeAsTheirShare) {
+  parallel::PlacementProblem problem;
+  problem.accelerators = 2;
+  problem.memory = 1e9;
+  constexpr std::uint32_t kLength = 100;
+  problem.groups.resize(kLength, {.cpu_time = 1, .accelerator_time = 1, .bytes = 1, .on_accelerator = true});
+  problem.tensors_of.resize(kLength);
+  for (std::uint32_t k = 1; k < kLength; ++k) problem.order.push_back({k - 1, k});
+  const std::vector<Clusters> levels = coarse_levels(problem, PlacementObjective::latency);
+  ASSERT_EQ(3U, levels.size());
+  // A device has 50 groups in the mean.
+  std::vector<std::size_t> largest;
+  for (const Clusters& clusters : levels) {
+    std::vector<std::size_t> members(kLength);
+    for (const std::uint32_t cluster : clusters) ++members[cluster];
+    largest.push_back(*std::ranges::max_element(members));
+  }
+  EXPECT_EQ((std::vector<std::size_t>{20, 10, 5}), largest);
+}
+
+TEST(PlacementEnvironment, StartsAreWithinTheMemoryAndDependOnTheirNumber) {
+  for (const PlacementObjective objective : {PlacementObjective::max_load, PlacementObjective::latency}) {
+    const PlacementInstance instance = instance_of("inception");
+    PlacementEnvironment environment(instance, objective);
+    std::set<parallel::GroupDevices> different;
+    for (const std::uint64_t number : {0U, 1U, 2U, 3U}) {
+      const auto start = environment.start(number);
+      ASSERT_TRUE(start);
+      EXPECT_EQ(start, environment.start(number));
+      EXPECT_TRUE(parallel::is_valid(instance, parallel::node_devices(environment.group_of_node(), *start)));
+      different.insert(*start);
+    }
+    EXPECT_GT(different.size(), 1U);
+    EXPECT_EQ(environment.devices(), environment.start());
+  }
+}
+
+// An accelerator holds everything, and the CPU is slow.
+TEST(PlacementEnvironment, BeginsForTheLatencyAtIntervalsThatAreBetterThanFilledAccelerators) {
+  const PlacementInstance instance = instance_of("layers");
+  PlacementEnvironment environment(instance, PlacementObjective::latency);
+  const parallel::PlacementProblem& problem = environment.problem();
+  const std::vector<std::uint32_t> order = parallel::topological_order(problem.size(), problem.order);
+  parallel::SearchBudget unlimited;
+  const double value = environment.value();
+  for (const auto& devices : {parallel::best_interval_sum(problem, order, unlimited)->devices, *parallel::filled_in_order(problem, order),
+                              *parallel::simple_placement(problem)}) {
+    environment.reset(devices);
+    EXPECT_LE(value, environment.value());
+  }
 }
 
 TEST(PolicyNetwork, OfTheInterpreterEqualsTheOneThatIsTrained) {
@@ -263,6 +353,26 @@ TEST(Policy, NeverMakesItsFirstPlacementWorse) {
     environment.reset(*devices);
     EXPECT_LE(environment.value(), first);
   }
+}
+
+TEST(Policy, TakesTheBestOfItsLevelsStartsAndKnownPlacements) {
+  const std::vector<Matrix> weights = untrained(PolicyObjective::latency).weights;
+  const PlacementInstance instance = instance_of("recurrent");
+  PlacementLevels levels = *open_levels(instance, PlacementObjective::latency, "recurrent");
+  ASSERT_GT(levels.size(), 1U);
+  const auto value_of = [&](const parallel::GroupDevices& devices) {
+    levels.back()->reset(devices);
+    return levels.back()->value();
+  };
+  parallel::SearchBudget unlimited;
+  double least_start = std::numeric_limits<double>::infinity();
+  for (const auto& level : levels) least_start = std::min(least_start, level->value());
+  const double of_one = value_of(*placement_of_levels(weights, levels, {}, 1, unlimited, 1));
+  EXPECT_LE(of_one, least_start);
+  const parallel::GroupDevices best = *placement_of_levels(weights, levels, {}, 1, unlimited);
+  EXPECT_LT(value_of(best), of_one);
+  parallel::SearchBudget none(Seconds(1e9), 0, {});
+  EXPECT_EQ(best, *placement_of_levels(weights, levels, {&best, 1}, 1, none));
 }
 
 TEST(Trainer, LowersTheValueOfAFamilyThatItTrainsOn) {
