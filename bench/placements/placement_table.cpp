@@ -4,7 +4,7 @@
 // schedules, the local search, the policy of the method colocrl, and the search of splits.
 //
 //   xflow-bench-placements MODEL --cluster FILE [--training] [--shape SPEC...] [--expert PATTERN=DEVICE...]
-//     [--contiguous N] [--budget SECONDS] [--seeds N] [--reach POLICY]
+//     [--contiguous N] [--budget SECONDS] [--threads N] [--seeds N] [--reach POLICY]
 //
 // An expert is a list of regular expressions for names of nodes with the number of a device; the first that
 // matches counts, and other nodes follow the node before. --contiguous divides the nodes in their order into
@@ -58,6 +58,7 @@ struct Arguments {
   std::uint32_t contiguous = 0;
   double budget = 60;
   std::uint64_t seeds = 1;
+  std::size_t threads = 1;
   std::string reached;
 };
 
@@ -244,7 +245,7 @@ Result<void> add_reached(Table& table, const Arguments& arguments) {
   constexpr double kAnyStep = std::numeric_limits<double>::infinity();
   XFLOW_TRY(const policy::FoundPlaces found, add_reaching(table, environment, starts, "placeto", *placeto, arguments.budget, kAnyStep));
   for (std::uint64_t seed = 1; seed <= arguments.seeds; ++seed) {
-    const auto learned = policy::sequence_policy(seed);
+    const auto learned = policy::sequence_policy(seed, arguments.threads);
     const auto local = policy::local_policy(seed);
     XFLOW_CHECK(
         add_reaching(table, environment, starts, fmt::format("colocrl, seed {}", seed), *learned, arguments.budget, found.cost.step));
@@ -261,7 +262,8 @@ Result<void> add_policies(Table& table, const Arguments& arguments) {
       parallel::SearchBudget budget(Seconds(arguments.budget), std::nullopt, {}, 1);
       const auto begin = std::chrono::steady_clock::now();
       XFLOW_TRY(const policy::FoundPlaces found,
-                (is_learned ? policy::sequence_policy(seed) : policy::local_policy(seed))->place(environment, starts, budget, {}));
+                (is_learned ? policy::sequence_policy(seed, arguments.threads) : policy::local_policy(seed))
+                    ->place(environment, starts, budget, {}));
       const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
       table.add(fmt::format("{}, seed {}", is_learned ? "colocrl" : "local", seed), environment.plan(found.places),
                 fmt::format("| {} | {} | {:.0f} |", found.samples, found.best_after, seconds));
@@ -313,6 +315,7 @@ int main_of(int argc, char** argv) {
   app.add_option("--expert", arguments.experts)->take_all();
   app.add_option("--contiguous", arguments.contiguous);
   app.add_option("--budget", arguments.budget, "seconds of each search");
+  app.add_option("--threads", arguments.threads, "threads of colocrl; other methods have one");
   app.add_option("--seeds", arguments.seeds);
   app.add_option("--reach", arguments.reached);
   CLI11_PARSE(app, argc, argv);

@@ -53,7 +53,7 @@ std::vector<parallel::NamedPlan> whole_starts(parallel::SplitModel& model, const
 }
 
 Result<std::unique_ptr<policy::PlacementPolicy>> policy_of(const ParallelizeOptions& options) {
-  if (options.method == ParallelMethod::colocrl) return policy::sequence_policy(options.seed);
+  if (options.method == ParallelMethod::colocrl) return policy::sequence_policy(options.seed, options.threads);
   if (options.method == ParallelMethod::local) return policy::local_policy(options.seed);
   if (options.method == ParallelMethod::go) {
     XFLOW_TRY(policy::GoPolicy go, policy::read_go_policy(options.policy));

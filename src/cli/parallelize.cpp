@@ -116,6 +116,8 @@ void add_parallelize(CLI::App& sub, Command& command) {
   sub.add_option("--budget", a->budget, "time limit: 300s, 500ms, 5m; else 10s, or none with --steps");
   sub.add_option("--steps", a->options.steps, "limit of proposals; the same number gives the same plan")->check(CLI::Range(0.0, 1e15));
   add_seed(sub, a->options.seed, "seed of the proposals");
+  sub.add_option("--threads", a->options.threads, "threads of colocrl, which uses 1 or 2; else as many as processors")
+      ->check(CLI::Range(1, 1024));
   sub.add_flag("--rewrite", a->options.rewrite, "also rewrite the model by proved rules where that is faster");
   CLI::Option* policy = sub.add_option("--policy", a->options.policy, "policy that places whole nodes: a file, shipped:step, ...");
   sub.add_option("--then", a->then, "after the policy: local-search")->check(CLI::IsMember({"local-search"}))->needs(policy);
@@ -126,7 +128,8 @@ void add_parallelize(CLI::App& sub, Command& command) {
   add_quiet(sub, a->is_quiet);
   group(sub, "Input", {"--shape", "--allow-external"});
   group(sub, "Devices", {"--cluster", "--devices", "--costs"});
-  group(sub, "Search", {"--objective", "--method", "--reward", "--budget", "--steps", "--seed", "--rewrite", "--policy", "--then"});
+  group(sub, "Search",
+        {"--objective", "--method", "--reward", "--budget", "--steps", "--seed", "--threads", "--rewrite", "--policy", "--then"});
   group(sub, "Output", {"--out", "--parts", "--timeline", "--trace"});
   sub.footer(
       "Each node of the model is split along dimensions of its result, along the sum of a product, or not\n"

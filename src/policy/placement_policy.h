@@ -3,6 +3,7 @@
 
 #include <xflow/error.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -49,8 +50,9 @@ Result<FoundPlaces> improved_by_search(FoundPlaces found, StepEnvironment& envir
 // change places.
 std::unique_ptr<PlacementPolicy> local_policy(std::uint64_t seed);
 
-// A sequence policy that is trained on the costs of the placements that it draws (sequence_policy.h).
-std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed);
+// A sequence policy that is trained on the costs of the placements that it draws (sequence_learner.h), with
+// threads for the samplers; 0 means one for each processor.
+std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed, std::size_t threads);
 
 // A trained policy for steps that visits one group after the other, from the best of the starts; a sample is
 // a device that it weighs for a group. `searches_after`: then the local policy searches in what is left of

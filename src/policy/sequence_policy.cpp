@@ -12,7 +12,7 @@ namespace {
 // Draws placements, has their costs, and learns from them, until the budget is spent.
 class SequencePolicy final : public PlacementPolicy {
  public:
-  explicit SequencePolicy(std::uint64_t seed) : seed_(seed) {}
+  SequencePolicy(std::uint64_t seed, std::size_t threads) : seed_(seed), threads_(threads) {}
 
   Result<FoundPlaces> place(StepEnvironment& environment, std::span<const GroupPlaces> starts, parallel::SearchBudget& budget,
                             const Progress& progress) override {
@@ -30,7 +30,7 @@ class SequencePolicy final : public PlacementPolicy {
       XFLOW_TRY(const parallel::PlanCost cost, environment.cost(start));
       take(start, cost);
     }
-    XFLOW_TRY(SequenceLearner learner, SequenceLearner::of(environment, seed_, *best));
+    XFLOW_TRY(SequenceLearner learner, SequenceLearner::of(environment, seed_, *best, threads_));
     while (environment.devices() > 1) {
       const std::vector<GroupPlaces> drawn = learner.draw(environment, kDrawn, found.places);
       std::vector<parallel::PlanCost> costs;
@@ -53,10 +53,13 @@ class SequencePolicy final : public PlacementPolicy {
 
  private:
   std::uint64_t seed_;
+  std::size_t threads_;
 };
 
 }  // namespace
 
-std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed) { return std::make_unique<SequencePolicy>(seed); }
+std::unique_ptr<PlacementPolicy> sequence_policy(std::uint64_t seed, std::size_t threads) {
+  return std::make_unique<SequencePolicy>(seed, threads);
+}
 
 }  // namespace xflow::policy

@@ -49,7 +49,7 @@ GroupPlaces random_places(const StepEnvironment& environment, RandomNumbers& ran
 }
 
 using Policies = std::vector<std::function<std::unique_ptr<PlacementPolicy>(std::uint64_t)>>;
-const Policies kPolicies = {local_policy, sequence_policy};
+const Policies kPolicies = {local_policy, [](std::uint64_t seed) { return sequence_policy(seed, 2); }};
 
 FoundPlaces found_by(PlacementPolicy& policy, StepEnvironment& environment, const std::vector<GroupPlaces>& starts, std::uint64_t steps) {
   SearchBudget budget(Seconds(1e9), steps, {});
@@ -217,10 +217,23 @@ TEST(SequenceLearner, LearnsToDrawShortSteps) {
   FoundPlaces best;
   best.places = random_places(environment, random);
   best.cost = *environment.simulate(best.places);
-  auto learner = *SequenceLearner::of(environment, 1, best.cost);
+  auto learner = *SequenceLearner::of(environment, 1, best.cost, 1);
   const double first = mean_of_steps(learner, environment, 5, best);
   mean_of_steps(learner, environment, 150, best);
   EXPECT_LT(mean_of_steps(learner, environment, 5, best), 0.85 * first);
+}
+
+TEST(SequenceLearner, DoesNotDependOnTheNumberOfThreads) {
+  TestSplit split = split_of(branches(4, 3), 3);
+  StepEnvironment environment(*split.model, split.cluster, StepKind::training);
+  const std::vector<GroupPlaces> starts = {GroupPlaces(environment.groups(), 0)};
+  const FoundPlaces one = found_by(*sequence_policy(5, 1), environment, starts, 400);
+  for (const std::size_t threads : {std::size_t{2}, std::size_t{3}, std::size_t{4}, std::size_t{64}, std::size_t{0}}) {
+    const FoundPlaces other = found_by(*sequence_policy(5, threads), environment, starts, 400);
+    EXPECT_EQ(one.places, other.places);
+    EXPECT_EQ(one.best_after, other.best_after);
+  }
+  EXPECT_GT(one.best_after, 16U);
 }
 
 TEST(PlacementPolicy, PrefersWhatFitsIntoTheMemory) {
