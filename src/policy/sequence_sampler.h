@@ -14,8 +14,8 @@
 
 namespace xflow::policy {
 
-// A placement that is drawn: by the network in a window of the groups, and elsewhere as in the best placement.
-// The first group of a window that is not the whole sequence goes to a random device.
+// A placement that is drawn: by the network in a window of the groups, and elsewhere as in the best
+// placement. The first group of a window that is not the whole sequence goes to a random device.
 struct SequenceRow {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
