@@ -18,6 +18,7 @@
 #include "src/cost/kernel_costs.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/parallel/model_tasks.h"
+#include "src/parallel/operator_groups.h"
 #include "src/parallel/random_numbers.h"
 #include "src/parallel/split_clock.h"
 #include "src/parallel/split_model.h"
@@ -60,7 +61,8 @@ std::optional<double> step_within(Way way, SplitModel& model, const DeviceCluste
 
 ChainRun run_chain(Way way, SplitModel& model, const DeviceCluster& cluster, const SplitPlan& start, const SplitSettings& settings) {
   parallel::RandomNumbers random(settings.seed);
-  parallel::SplitProposals proposals(model, cluster.size(), random);
+  const std::vector<double> seconds = parallel::least_seconds(parallel::whole_seconds(model, cluster.size(), StepKind::training));
+  parallel::SplitProposals proposals(model, cluster.size(), random, seconds);
   SplitClock clock(model, cluster, StepKind::training);
   ChainRun chain;
   SplitPlan now = start;

@@ -130,6 +130,13 @@ std::vector<std::vector<double>> whole_seconds(SplitModel& model, std::uint32_t 
   return result;
 }
 
+std::vector<double> least_seconds(const std::vector<std::vector<double>>& seconds) {
+  std::vector<double> result;
+  result.reserve(seconds.size());
+  for (const std::vector<double>& of_devices : seconds) result.push_back(*std::ranges::min_element(of_devices));
+  return result;
+}
+
 OperatorGroups operator_groups(const SplitModel& model, std::span<const std::vector<double>> seconds) {
   return Grouping(model, seconds).group();
 }

@@ -12,6 +12,8 @@ namespace xflow::parallel {
 
 // Seconds of each whole operator on each device, with its gradients for a training step.
 std::vector<std::vector<double>> whole_seconds(SplitModel& model, std::uint32_t devices, StepKind kind);
+// Those of the fastest device.
+std::vector<double> least_seconds(const std::vector<std::vector<double>>& seconds);
 
 struct OperatorGroups {
   std::vector<std::vector<std::uint32_t>> members;  // operators; groups are in the order of their first ones

@@ -1,6 +1,7 @@
 #include "src/parallel/split_proposals.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -10,7 +11,18 @@ namespace xflow::parallel {
 namespace {
 
 constexpr std::uint32_t kNoDevice = UINT32_MAX;
-constexpr double kWeightOfMoves = 0.3;  // of each kind of moves of groups; splits have 1
+constexpr double kWeightOfSplits = 0.5;  // random ones, and swept ones
+constexpr double kWeightOfMoves = 0.3;   // of each kind of moves of groups
+
+// Neighbours in the last split are neighbours among the devices. The number of devices.
+std::uint32_t set_strides(OperatorPlan& plan) {
+  std::uint32_t stride = 1;
+  for (Split& split : std::views::reverse(plan.splits)) {
+    split.stride = stride;
+    stride *= split.degree;
+  }
+  return stride;
+}
 
 void keep_batches(OperatorPlan& plan, const OperatorPlan& of) {
   for (const Split& split : of.splits)
@@ -19,7 +31,8 @@ void keep_batches(OperatorPlan& plan, const OperatorPlan& of) {
 
 }  // namespace
 
-SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random, OperatorGroups groups)
+SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomNumbers& random, std::span<const double> seconds,
+                               OperatorGroups groups)
     : model_(model),
       devices_(devices),
       random_(random),
@@ -31,14 +44,20 @@ SplitProposals::SplitProposals(SplitModel& model, std::uint32_t devices, RandomN
     members_[own.kind].push_back(op);
     const OperatorKind& kind = model.kind(own);
     const bool has_parts = std::ranges::any_of(kind.axes, [](const OperatorAxis& axis) { return axis.blocks > 1; });
-    if (has_parts || kind.reduction.blocks > 1) movable_.push_back(op);
+    if (!has_parts && kind.reduction.blocks <= 1) continue;
+    movable_.push_back(op);
+    if (members_[own.kind].size() == 1) movable_kinds_.push_back(own.kind);
   }
+  swept_ = swept_splits(model, devices, seconds);
 }
 
 bool SplitProposals::propose(SplitPlan& plan) {
   const double of_groups = groups_.members.empty() || devices_ < 2 ? 0 : kWeightOfMoves;
-  const std::size_t kind = kinds_.draw({movable_.empty() ? 0.0 : 1.0, of_groups, of_groups, of_groups}, random_);
-  return kind == 0 ? split(plan) : move_groups(static_cast<GroupMoves::Kind>(kind - 1), plan);
+  const std::size_t kind = kinds_.draw(
+      {movable_.empty() ? 0.0 : kWeightOfSplits, swept_.empty() ? 0.0 : kWeightOfSplits, of_groups, of_groups, of_groups}, random_);
+  if (kind == random_split) return split(plan);
+  if (kind == swept_split) return sweep(plan);
+  return move_groups(static_cast<GroupMoves::Kind>(kind - first_move), plan);
 }
 
 bool SplitProposals::move_groups(GroupMoves::Kind kind, SplitPlan& plan) {
@@ -64,21 +83,39 @@ bool SplitProposals::move_groups(GroupMoves::Kind kind, SplitPlan& plan) {
   return is_changed;
 }
 
-// Changes the plans of some operators; false if it does not.
+// An operator, or half of the time one of a kind, since some kinds have many operators.
+std::uint32_t SplitProposals::random_operator() {
+  if (random_.below(2) == 0) return movable_[random_.below(static_cast<std::uint32_t>(movable_.size()))];
+  const auto& members = members_[movable_kinds_[random_.below(static_cast<std::uint32_t>(movable_kinds_.size()))]];
+  return members[random_.below(static_cast<std::uint32_t>(members.size()))];
+}
+
 bool SplitProposals::split(SplitPlan& plan) {
-  const std::uint32_t op = movable_[random_.below(static_cast<std::uint32_t>(movable_.size()))];
-  OperatorPlan own;
+  const std::uint32_t op = random_operator();
   const std::uint32_t read = random_read(op);
   if (read != kNoOperator && random_.below(3) == 0) {
     const std::uint32_t maker = model_.values()[model_.operators()[op].reads[read]].maker;
-    own = following_plan(model_, op, read, plan[maker], devices_);
-  } else if (plan[op].batches() > 1 && random_.below(3) == 0) {
-    own = plan[op];
-    own.base = plan[neighbour(op)].base;
-  } else {
-    own = random_plan(op);
-    if (plan[op].batches() > 1 && random_.below(4) > 0) keep_batches(own, plan[op]);
+    return apply(op, following_plan(model_, op, read, plan[maker], devices_), plan);
   }
+  if (plan[op].batches() > 1 && random_.below(3) == 0) {
+    OperatorPlan own = plan[op];
+    own.base = plan[neighbour(op)].base;
+    return apply(op, own, plan);
+  }
+  OperatorPlan own = random_.below(2) == 0 ? changed_plan(op, plan[op]) : random_plan(op);
+  if (plan[op].batches() > 1 && random_.below(4) > 0) keep_batches(own, plan[op]);
+  return apply(op, own, plan);
+}
+
+bool SplitProposals::sweep(SplitPlan& plan) {
+  const auto& [op, split] = swept_[next_swept_++ % swept_.size()];
+  const std::uint32_t device = random_.below(2) == 0 ? plan[op].base : random_.below(devices_);
+  OperatorPlan own{device / split.degree * split.degree, {split}};
+  keep_batches(own, plan[op]);
+  return apply(op, own, plan);
+}
+
+bool SplitProposals::apply(std::uint32_t op, const OperatorPlan& own, SplitPlan& plan) {
   if (!is_possible(model_, op, own, devices_)) return false;
   // The operator alone, all of its kind, or those that are as it is now.
   const OperatorPlan before = plan[op];
@@ -119,11 +156,11 @@ SplitPlan SplitProposals::random_start() {
 
 // Operators of one kind that share weights have one plan.
 void SplitProposals::add_tied(std::vector<std::uint32_t>& moved) const {
-  std::set<std::uint32_t> all(moved.begin(), moved.end());
+  std::set<std::uint32_t> all;
   for (const std::uint32_t op : moved) {
-    for (const std::uint32_t read : model_.operators()[op].reads)
-      for (const std::uint32_t other : model_.values()[read].tied)
-        if (model_.operators()[other].kind == model_.operators()[op].kind) all.insert(other);
+    if (all.contains(op)) continue;
+    const std::vector<std::uint32_t> tied = with_tied(model_, op);
+    all.insert(tied.begin(), tied.end());
   }
   moved.assign(all.begin(), all.end());
 }
@@ -143,12 +180,7 @@ std::uint32_t SplitProposals::neighbour(std::uint32_t op) {
 
 // A random split into a divisor of the number of devices.
 OperatorPlan SplitProposals::random_plan(std::uint32_t op) {
-  const OperatorKind& kind = model_.kind(model_.operators()[op]);
-  std::vector<Split> targets;
-  for (std::uint32_t d = 0; d < kind.axes.size(); ++d)
-    if (kind.axes[d].blocks > 1) targets.push_back({SplitTarget::output, d});
-  if (kind.reduction.blocks > 1) targets.push_back({SplitTarget::reduction, 0});
-  targets.push_back({SplitTarget::copies, 0});
+  const std::vector<Split> targets = split_targets(model_, op);
   OperatorPlan plan;
   std::uint32_t left = devices_;
   while (left > 1 && random_.below(4) > 0) {
@@ -160,13 +192,37 @@ OperatorPlan SplitProposals::random_plan(std::uint32_t op) {
     left /= split.degree;
     plan.splits.push_back(split);
   }
-  // Neighbours in the last split are neighbours among the devices.
-  std::uint32_t stride = 1;
-  for (auto split = plan.splits.rbegin(); split != plan.splits.rend(); ++split) {
-    split->stride = stride;
-    stride *= split->degree;
+  plan.base = random_.below(left) * set_strides(plan);
+  return plan;
+}
+
+OperatorPlan SplitProposals::changed_plan(std::uint32_t op, const OperatorPlan& before) {
+  OperatorPlan unchanged = before;
+  std::erase_if(unchanged.splits, [](const Split& split) { return split.stride == 0; });
+  OperatorPlan plan = unchanged;
+  const std::vector<Split> targets = split_targets(model_, op);
+  const auto target = [&](std::uint32_t degree) {
+    Split split = targets[random_.below(static_cast<std::uint32_t>(targets.size()))];
+    split.degree = degree;
+    return split;
+  };
+  const auto count = static_cast<std::uint32_t>(plan.splits.size());
+  enum Change : std::uint32_t { more, halved, doubled, along, order, nothing, changes };
+  const std::uint32_t change = count == 0 ? std::uint32_t{more} : random_.below(changes);
+  if (change == more) {
+    plan.splits.insert(plan.splits.begin() + random_.below(count + 1), target(2));
+  } else {
+    Split& split = plan.splits[random_.below(count)];
+    if (change == halved) split.degree = split.degree % 2 == 0 ? split.degree / 2 : 1;
+    if (change == doubled) split.degree *= 2;
+    if (change == along) split = target(split.degree);
+    if (change == order) std::swap(split, plan.splits[random_.below(count)]);
   }
-  plan.base = random_.below(left) * stride;
+  std::erase_if(plan.splits, [](const Split& split) { return split.degree == 1; });
+  const std::uint32_t used = set_strides(plan);
+  if (used > devices_) return unchanged;
+  const bool is_elsewhere = change == nothing || random_.below(4) == 0;
+  plan.base = (is_elsewhere ? random_.below(devices_) : plan.base) / used * used;
   return plan;
 }
 

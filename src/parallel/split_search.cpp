@@ -23,8 +23,9 @@ class SplitSearch {
         budget_(budget),
         clock_(model, cluster, options.kind),
         random_(options.seed),
-        splits_{SplitProposals(model, cluster.size(), random_)},
-        all_{SplitProposals(model, cluster.size(), random_, operator_groups(model, whole_seconds(model, cluster.size(), options.kind)))} {}
+        seconds_(whole_seconds(model, cluster.size(), options.kind)),
+        splits_{SplitProposals(model, cluster.size(), random_, least_seconds(seconds_))},
+        all_{SplitProposals(model, cluster.size(), random_, least_seconds(seconds_), operator_groups(model, seconds_))} {}
 
   FoundSplit run() {
     std::vector<NamedPlan> starts = start_plans(model_, cluster_.size(), StepKind::inference);
@@ -155,6 +156,7 @@ class SplitSearch {
   SearchBudget& budget_;
   SplitClock clock_;
   RandomNumbers random_;
+  std::vector<std::vector<double>> seconds_;  // by operator and device
   Lineage splits_;
   Lineage all_;
   bool has_asked_ = false;  // for another plan
@@ -166,7 +168,7 @@ class SplitSearch {
 
 SplitPlan random_start(SplitModel& model, std::uint32_t devices, std::uint64_t seed) {
   RandomNumbers random(seed);
-  return SplitProposals(model, devices, random).random_start();
+  return SplitProposals(model, devices, random, std::vector<double>(model.operators().size(), 0)).random_start();
 }
 
 FoundSplit search_split(SplitModel& model, const DeviceCluster& cluster, const SplitSearchOptions& options, SearchBudget& budget) {

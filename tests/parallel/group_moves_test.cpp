@@ -88,7 +88,8 @@ OperatorGroups groups_of(TestSplit& split) {
 // whole and on one device each.
 int whole_proposals(TestSplit& split, const OperatorGroups& groups, const OperatorGroups& of_proposals) {
   RandomNumbers random(1);
-  SplitProposals proposals(*split.model, split.cluster.size(), random, of_proposals);
+  SplitProposals proposals(*split.model, split.cluster.size(), random, std::vector<double>(split.model->operators().size(), 1),
+                           of_proposals);
   const SplitPlan plan(split.model->operators().size(), OperatorPlan{0, {{SplitTarget::copies, 0, 2, 1}}});
   int whole = 0;
   for (int k = 0; k < 1000; ++k) {

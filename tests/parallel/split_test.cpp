@@ -149,7 +149,7 @@ TEST(SplitClock, GivesTheSameAfterMovesAsInFull) {
       SplitClock moves(*split.model, split.cluster, kind);
       SplitClock full(*split.model, split.cluster, kind);
       RandomNumbers random(3);
-      SplitProposals proposals(*split.model, 12, random);
+      SplitProposals proposals(*split.model, 12, random, std::vector<double>(split.model->operators().size(), 1));
       SplitPlan now = random_plans(*split.model, 12, random, kind == StepKind::training);
       PlanCost own = *moves.cost(now);
       moves.keep();
