@@ -1,7 +1,6 @@
 #include "src/parallel/split_proposals.h"
 
 #include <algorithm>
-#include <ranges>
 #include <set>
 #include <utility>
 
@@ -17,9 +16,9 @@ constexpr double kWeightOfMoves = 0.3;   // of each kind of moves of groups
 // Neighbours in the last split are neighbours among the devices. The number of devices.
 std::uint32_t set_strides(OperatorPlan& plan) {
   std::uint32_t stride = 1;
-  for (Split& split : std::views::reverse(plan.splits)) {
-    split.stride = stride;
-    stride *= split.degree;
+  for (auto split = plan.splits.rbegin(); split != plan.splits.rend(); ++split) {
+    split->stride = stride;
+    stride *= split->degree;
   }
   return stride;
 }
