@@ -111,8 +111,8 @@ struct ParallelizeOptions {
   // plans depend on the model, the cluster, the seed and this number only.
   std::optional<std::uint64_t> steps;
   std::uint64_t seed = 1;  // of the proposals
-  // Threads of colocrl, which has a use for two; 0 means one for each processor. The same steps give the
-  // same plan with any number.
+  // Threads of colocrl, by itself or within automatic, which has a use for two; 0 means one for each
+  // processor. The same steps give the same plan with any number.
   std::size_t threads = 0;
   // Whether the model is also rewritten by proved rules where its plan then has a shorter step. A third of
   // the budget goes to plans of the model as it is, a third to rewrites, and a third to plans of the

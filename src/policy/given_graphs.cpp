@@ -58,8 +58,10 @@ Result<double> GivenGraphs::score(std::span<const Matrix> weights) {
 PlacementEnvironment& GivenGraphs::environment(std::size_t graph, std::size_t level, bool from_best) {
   Graph& own = graphs_[graph];
   PlacementEnvironment& result = *own.levels[level];
+  result.reset(own.first[level]);
+  if (!from_best) return result;
   const parallel::GroupDevices best = clusters_of_groups(own.best, own.groups(), result);
-  result.reset(from_best && is_possible(best, result) ? best : own.first[level]);
+  if (is_possible(best, result)) result.reset(best);
   return result;
 }
 

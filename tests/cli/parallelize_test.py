@@ -398,6 +398,12 @@ class ParallelizeTest(ProgramTest):
         text, plan = self.parallelize("--method", "local", model="two.onnx")
         self.assertAlmostEqual(8 * 2 * 100 * 200 / 1e9, plan["step_seconds"], delta=1e-9)
 
+    def test_threads_do_not_change_the_plan(self):
+        one, two = [self.parallelize("--method", "colocrl", "--threads", threads)[1] for threads in ["1", "2"]]
+        self.assertEqual(one, two)
+        run = self.run_program("parallelize", "model.onnx", "--cluster", "four.json", "--threads", "0")
+        self.assertEqual((64, "xflow: --threads: Value 0 not in range 1 to 1024 (see 'xflow parallelize --help')\n"), (run.returncode, run.stderr))
+
     def test_methods_for_whole_nodes_have_their_limits(self):
         for arguments, message in [
                 (["--method", "local", "--objective", "throughput"], "the method 'local' does not go with the objective throughput"),

@@ -278,8 +278,7 @@ TEST(PlacementEnvironment, StartsAreWithinTheMemoryAndDependOnTheirNumber) {
   }
 }
 
-// An accelerator holds everything, and the CPU is slow.
-TEST(PlacementEnvironment, BeginsForTheLatencyAtIntervalsThatAreBetterThanFilledAccelerators) {
+TEST(PlacementEnvironment, BeginsForTheLatencyAtTheBestSimplePlacement) {
   const PlacementInstance instance = instance_of("layers");
   PlacementEnvironment environment(instance, PlacementObjective::latency);
   const parallel::PlacementProblem& problem = environment.problem();
