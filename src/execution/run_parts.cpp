@@ -13,10 +13,12 @@
 #include "src/devices/device_costs.h"
 #include "src/execution/check_outputs.h"
 #include "src/execution/guarded_run.h"
+#include "src/execution/median.h"
 #include "src/execution/model_inputs.h"
 #include "src/execution/part_program.h"
 #include "src/execution/runner_part.h"
 #include "src/execution/simulated_step.h"
+#include "src/execution/step_clocks.h"
 #include "src/execution/step_runner.h"
 #include "src/parallel/part_manifest.h"
 #include "src/runtime/plan.h"
@@ -89,14 +91,6 @@ std::vector<TensorSpec> types_of(std::string_view text) {
     types.push_back({static_cast<ir::DataType>(numbers[0]), {numbers.begin() + 1, numbers.end()}, false});
   }
   return types;
-}
-
-template <typename Number>
-double median_of(std::vector<Number> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
 }
 
 class PartsRun {
@@ -290,8 +284,19 @@ class PartsRun {
       bytes_.push_back(steps.bytes_of(k) == 0 ? -1 : static_cast<double>(steps.bytes_of(k)));
     if (messages_ == nullptr) return;
     std::vector<std::vector<double>*> all = {&kernels_, &predicted_, &bytes_};
-    for (StepTimes& step : times) all.insert(all.end(), {&step.part_starts, &step.part_ends, &step.sent, &step.arrived});
+    for (StepTimes& step : times) all.insert(all.end(), {&step.begins, &step.part_starts, &step.part_ends, &step.sent, &step.arrived});
     for (std::vector<double>* list : all) complete(*list);
+    align(steps, times);
+  }
+
+  // Counts the times of all processes from the begin of the first of them.
+  void align(const StepRunner& steps, std::vector<StepTimes>& times) {
+    std::vector<std::string> clocks(messages_->processes());
+    for (std::size_t from = 0; from < clocks.size(); ++from) clocks[from] = messages_->broadcast(from, steady_clock_name());
+    std::vector<std::vector<double>> begins(times.size());
+    std::ranges::transform(times, begins.begin(), &StepTimes::begins);
+    const std::vector<std::vector<double>> delays = begins_of_steps(clocks, begins);
+    for (std::size_t k = 0; k < times.size(); ++k) times[k].delay(manifest_, steps.sent(), delays[k]);
   }
 
   void complete(std::vector<double>& list) {

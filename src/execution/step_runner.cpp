@@ -32,6 +32,17 @@ std::vector<SentTensor> sent_tensors(const PartManifest& manifest) {
   return sent;
 }
 
+void StepTimes::delay(const PartManifest& manifest, std::span<const SentTensor> tensors, std::span<const double> delays) {
+  for (std::size_t part = 0; part < manifest.parts.size(); ++part) {
+    part_starts[part] += delays[manifest.parts[part].device];
+    part_ends[part] += delays[manifest.parts[part].device];
+  }
+  for (std::size_t k = 0; k < tensors.size(); ++k) {
+    sent[k] += delays[tensors[k].from];
+    arrived[k] = std::max(arrived[k] + delays[tensors[k].to], sent[k]);
+  }
+}
+
 Result<void> StepRunner::bind() {
   inputs_.resize(manifest_.parts.size());
   sends_.resize(sent_.size());
@@ -152,14 +163,16 @@ void StepRunner::send(std::size_t part, std::size_t launch, StepTimes& times) {
 
 Result<StepTimes> StepRunner::run() {
   const std::size_t parts = manifest_.parts.size();
-  StepTimes times{std::vector<double>(parts, -1), std::vector<double>(parts, -1), std::vector<double>(sent_.size(), -1),
-                  std::vector<double>(sent_.size(), -1)};
+  const std::size_t processes = messages_ == nullptr ? 1 : messages_->processes();
+  StepTimes times{std::vector<double>(processes, -1), std::vector<double>(parts, -1), std::vector<double>(parts, -1),
+                  std::vector<double>(sent_.size(), -1), std::vector<double>(sent_.size(), -1)};
   if (messages_ != nullptr) {
     receive_all();
     messages_->tell(RunPhase::waiting, kNoPart, Seconds(0));
     messages_->wait_for_all();
   }
   begin_ = std::chrono::steady_clock::now();
+  times.begins[process()] = std::chrono::duration<double>(begin_.time_since_epoch()).count();
   for (std::size_t part = 0; part < parts; ++part) {
     if (!is_own(part)) continue;
     XFLOW_CHECK(run_part(part, times));

@@ -29,12 +29,18 @@ struct SentTensor {
 // The tensors that pass between devices, by (reader, order of its inputs).
 std::vector<SentTensor> sent_tensors(const PartManifest& manifest);
 
-// When tasks of one step ran, in seconds since its begin. A process knows its own; others are negative.
+// When tasks of one step ran, in seconds since its process began it. A process knows its own; others are
+// negative.
 struct StepTimes {
+  std::vector<double> begins;       // by process: readings of its clock, steady_clock_name()
   std::vector<double> part_starts;  // by part
   std::vector<double> part_ends;
   std::vector<double> sent;     // by tensor; known to the sender
   std::vector<double> arrived;  // by tensor; known to the receiver
+
+  // Adds to the times of each process how much later than the first one it began, by process. No tensor
+  // arrives before it is sent, as two clocks could say.
+  void delay(const PartManifest& manifest, std::span<const SentTensor> tensors, std::span<const double> delays);
 };
 
 class StepRunner {
