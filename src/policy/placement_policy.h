@@ -21,6 +21,7 @@ struct FoundPlaces {
   parallel::PlanCost cost;
   std::uint64_t samples = 0;     // placements whose cost was asked for
   std::uint64_t best_after = 0;  // number of them up to the best one
+  std::uint64_t policies = 0;    // that were trained, one after the other
 };
 
 class PlacementPolicy {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 #include <future>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -20,9 +21,11 @@ constexpr double kOpenWeight = 0.02;
 constexpr double kOpenSteps = 200;  // likewise for the entropy term
 constexpr double kBaselineDecay = 0.9;
 constexpr double kMostAdvantage = 3;
-constexpr double kImitation = 1;            // the advantage of the best placement
-constexpr std::size_t kRowsOfWhole = 4;     // one of so many placements is drawn as a whole
-constexpr std::uint32_t kShortestPart = 8;  // a window has at most this part of the sequence
+constexpr double kImitation = 1;           // the advantage of the best placement, in all samplers together
+constexpr double kShareOfWindows = 0.2;    // of the advantage of a window; they are many, and most of them lose
+constexpr std::size_t kRowsOfWhole = 32;   // of so many placements, each sampler draws one as a whole
+constexpr std::uint32_t kWindowPart = 16;  // a window has this part of the sequence,
+constexpr std::uint32_t kShortest = 4;     // and at least so many groups if there are as many
 constexpr std::size_t kSamplers = 2;
 
 }  // namespace
@@ -39,8 +42,9 @@ Result<SequenceLearner> SequenceLearner::of(const StepEnvironment& environment, 
   SequenceLearner learner(sizes, first_sequence_weights(sizes, seed), seed, reference.step);
   const std::size_t processors = std::max(1U, std::thread::hardware_concurrency());
   learner.threads_ = std::min(kSamplers, threads > 0 ? threads : processors);
+  learner.window_ = std::min(environment.groups(), std::max(kShortest, environment.groups() / kWindowPart));
   for (std::size_t k = 0; k < kSamplers; ++k) {
-    XFLOW_TRY(SequenceSampler sampler, SequenceSampler::of(environment, sizes, learner.weights_));
+    XFLOW_TRY(SequenceSampler sampler, SequenceSampler::of(environment, sizes, learner.weights_, learner.window_));
     learner.samplers_.push_back(std::move(sampler));
   }
   return learner;
@@ -57,21 +61,14 @@ void SequenceLearner::for_each_sampler(const std::function<void(std::size_t)>& b
 }
 
 std::vector<GroupPlaces> SequenceLearner::draw(const StepEnvironment& environment, std::size_t count, const GroupPlaces& best) {
-  const std::uint32_t groups = environment.groups();
   std::array<std::vector<SequenceRow>, kSamplers> rows;
   is_whole_.clear();
   for (std::size_t number = 0; number < count; ++number) {
-    SequenceRow row{0, groups, true, parallel::RandomNumbers((seed_ * 1'000'003 + steps_) * count + number)};
-    if (number % kRowsOfWhole != 0) {
-      row.begin = row.random.below(groups);
-      row.end = std::min(groups, row.begin + 1 + row.random.below(1 + groups / kShortestPart));
-      row.is_whole = false;
-    }
-    is_whole_.push_back(row.is_whole);
+    SequenceRow row{std::nullopt, parallel::RandomNumbers((seed_ * 1'000'003 + steps_) * count + number)};
+    is_whole_.push_back(number % kRowsOfWhole < kSamplers);
+    if (!is_whole_.back()) row.begin = row.random.below(environment.groups() - window_ + 1);
     rows[number % kSamplers].push_back(std::move(row));
   }
-  rows[count % kSamplers].push_back({0, 0, false, parallel::RandomNumbers(0)});
-  is_whole_.push_back(false);
   for_each_sampler([&](std::size_t k) { samplers_[k].draw(environment, weights_, std::move(rows[k]), best); });
   std::vector<GroupPlaces> drawn;
   drawn.reserve(count);
@@ -104,21 +101,21 @@ std::vector<double> SequenceLearner::advantages_of(std::span<const parallel::Pla
   for (std::size_t row = 0; row < rewards.size(); ++row) {
     const double above = rewards[row] - (is_whole_[row] ? baseline_ : reward_of(best));
     rewards[row] = deviation_ > 0 ? std::clamp(above / deviation_, -kMostAdvantage, kMostAdvantage) : 0;
+    if (!is_whole_[row]) rewards[row] *= kShareOfWindows;
   }
-  rewards.push_back(kImitation);
   return rewards;
 }
 
 bool SequenceLearner::learn(std::span<const parallel::PlanCost> costs, const parallel::PlanCost& best) {
   const std::vector<double> advantages = advantages_of(costs, best);
   const double entropy = kOpenWeight * std::exp(-static_cast<double>(steps_) / kOpenSteps);
-  const double scale = 1.0 / static_cast<double>(advantages.size() * samplers_[0].rows()[0].drawn.size());
+  const double scale = 1.0 / static_cast<double>((advantages.size() + 1) * samplers_[0].rows()[0].drawn.size());
   std::array<std::vector<Matrix>, kSamplers> sums;
   for_each_sampler([&](std::size_t k) {
     std::vector<double> own;
     for (std::size_t row = k; row < advantages.size(); row += kSamplers) own.push_back(advantages[row]);
     for (const Matrix& weight : weights_) sums[k].emplace_back(weight.rows, weight.columns);
-    samplers_[k].differentiate(own, entropy, scale, sums[k]);
+    samplers_[k].differentiate(own, kImitation / kSamplers, entropy, scale, sums[k]);
   });
   for (std::size_t k = 1; k < kSamplers; ++k) {
     for (std::size_t weight = 0; weight < weights_.size(); ++weight)

@@ -19,10 +19,10 @@ namespace xflow::policy {
 // average of rewards. A placement that does not fit into the memory has the reward of a step that is
 // kMissingSteps times as long as the first one. An entropy term keeps choices open and fades.
 //
-// Beyond the paper, three quarters of the placements differ from the best one so far in a window of the
-// sequence alone: its first group goes to a random device, and the network places the others. Their baseline
-// is the reward of the best one. The best one itself is imitated as well (Oh et al., Self-Imitation
-// Learning, 2018).
+// Beyond the paper, most placements differ from the best one so far in a window of the sequence alone: its
+// first group goes to a random device, and the network places the others. Their baseline is the reward of
+// the best one. The best one itself is imitated as well (Oh et al., Self-Imitation Learning, 2018). A window
+// costs a sixteenth of what a whole sequence costs the network.
 //
 // Two samplers draw placements by turns, and say how the loss of theirs depends on the weights, which the
 // learner moves by the sum. More samplers would each compute the encoder once more.
@@ -36,7 +36,8 @@ class SequenceLearner {
   static Result<SequenceLearner> of(const StepEnvironment& environment, std::uint64_t seed, const parallel::PlanCost& reference,
                                     std::size_t threads);
 
-  // Placements that are drawn side by side, a random stream for each. `best`: the best one so far.
+  // Placements that are drawn side by side, a random stream for each. `count`: 4 at least; two of 32 are
+  // drawn as a whole, and two at least. `best`: the best one so far.
   std::vector<GroupPlaces> draw(const StepEnvironment& environment, std::size_t count, const GroupPlaces& best);
   // Whether a placement of the last draw was drawn as a whole.
   bool is_whole(std::size_t row) const { return is_whole_[row]; }
@@ -56,13 +57,14 @@ class SequenceLearner {
   std::vector<Matrix> variances_;
   std::uint64_t seed_;
   double reference_;
+  std::uint32_t window_ = 1;
   std::uint64_t steps_ = 0;
   double baseline_ = 0;
   double deviation_ = 0;
 
   std::size_t threads_ = 1;
   std::vector<SequenceSampler> samplers_;
-  std::vector<bool> is_whole_;  // by row of the last draw; the last row is the best placement
+  std::vector<bool> is_whole_;  // by row of the last draw
 };
 
 }  // namespace xflow::policy

@@ -52,14 +52,17 @@ class SequenceBuilder {
   Value input(std::string name, Dimension rows, std::size_t columns) {
     return builder_.input(std::move(name), DataType::float32, {std::move(rows), columns});
   }
-  Value group(std::string name) { return unary("tanh", sum(product(input(std::move(name), 1, sizes_.features), embed), embed_bias)); }
-  Value seen(std::string name) { return input(std::move(name), "B", kDecisionFeatures * sizes_.devices); }
+  Value group(std::string name, Dimension rows) {
+    return unary("tanh", sum(product(input(std::move(name), std::move(rows), sizes_.features), embed), embed_bias));
+  }
+  Value seen(std::string name, Dimension rows) { return input(std::move(name), std::move(rows), kDecisionFeatures * sizes_.devices); }
+  State state(const Dimension& rows) { return {input("state", rows, sizes_.hidden), input("cell", rows, sizes_.hidden)}; }
 
   Encoded encode(std::size_t groups) {
     Encoded result;
     std::vector<Value> states;
     for (std::size_t k = 0; k < groups; ++k) {
-      result.groups.push_back(group(fmt::format("group {}", k)));
+      result.groups.push_back(group(fmt::format("group {}", k), 1));
       result.last = step(encoder_gates, result.groups[k], k == 0 ? nullptr : &result.last, nullptr);
       states.push_back(result.last.state);
     }
@@ -153,23 +156,29 @@ Result<Graph> sequence_encoder(const SequenceSizes& sizes, std::span<const Matri
 
 Result<Graph> sequence_decision(const SequenceSizes& sizes, std::span<const Matrix> weights) {
   SequenceBuilder builder(sizes, weights);
-  const Value group = builder.group("group");
+  const Value group = builder.group("group", "B");
   const Value memory = builder.input("memory", "N", sizes.hidden);
-  const Value seen = builder.seen("seen");
-  SequenceBuilder::State state{builder.input("state", "B", sizes.hidden), builder.input("cell", "B", sizes.hidden)};
+  const Value seen = builder.seen("seen", "B");
+  SequenceBuilder::State state = builder.state("B");
   builder.output("scores", builder.decide(group, memory, builder.keys_of(memory), seen, state));
   builder.output("next state", state.state);
   builder.output("next cell", state.cell);
   return builder.build();
 }
 
-Result<Graph> sequence_whole(const SequenceSizes& sizes, std::span<const Matrix> weights, std::size_t groups) {
+Result<Graph> sequence_training(const SequenceSizes& sizes, std::span<const Matrix> weights, std::size_t groups, std::size_t window) {
   SequenceBuilder builder(sizes, weights);
   SequenceBuilder::Encoded encoded = builder.encode(groups);
   const Value keys = builder.keys_of(encoded.memory);
   for (std::size_t k = 0; k < groups; ++k)
     builder.output(fmt::format("scores {}", k),
-                   builder.decide(encoded.groups[k], encoded.memory, keys, builder.seen(fmt::format("seen {}", k)), encoded.last));
+                   builder.decide(encoded.groups[k], encoded.memory, keys, builder.seen(fmt::format("seen {}", k), "B"), encoded.last));
+  SequenceBuilder::State state = builder.state("C");
+  for (std::size_t k = 0; k < window; ++k) {
+    const Value group = builder.group(fmt::format("window group {}", k), "C");
+    const Value seen = builder.seen(fmt::format("window seen {}", k), "C");
+    builder.output(fmt::format("window scores {}", k), builder.decide(group, encoded.memory, keys, seen, state));
+  }
   return builder.build();
 }
 

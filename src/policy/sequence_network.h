@@ -30,13 +30,16 @@ std::vector<Matrix> first_sequence_weights(const SequenceSizes& sizes, std::uint
 inline constexpr std::size_t kDecisionFeatures = 3;
 
 // Inputs are matrices of float32. N is the number of groups, B that of placements that are drawn side by
-// side. All graphs have all weights, in the same order.
+// side as a whole, and C that of windows: parts of the sequence, all of one length W, that are drawn side by
+// side and may begin at different groups. All graphs have all weights, in the same order.
 // - encoder: "group 0" to "group N-1" [1, features] -> "memory" [N, hidden], "state" and "cell" [1, hidden]
-// - decision: "group" [1, features], "memory", "seen" [B, 3 devices], "state" and "cell" [B, hidden]
+// - decision: "group" [B, features], "memory", "seen" [B, 3 devices], "state" and "cell" [B, hidden]
 //   -> "scores" [B, devices], "next state" and "next cell" [B, hidden]
-// - whole: the groups, and "seen 0" to "seen N-1" -> "scores 0" to "scores N-1"
+// - training: the groups, "seen 0" to "seen N-1", "state" and "cell" [C, hidden] before the windows,
+//   "window group 0" to "window group W-1" [C, features], "window seen 0" to "window seen W-1"
+//   -> "scores 0" to "scores N-1", "window scores 0" to "window scores W-1"
 Result<Graph> sequence_encoder(const SequenceSizes& sizes, std::span<const Matrix> weights, std::size_t groups);
 Result<Graph> sequence_decision(const SequenceSizes& sizes, std::span<const Matrix> weights);
-Result<Graph> sequence_whole(const SequenceSizes& sizes, std::span<const Matrix> weights, std::size_t groups);
+Result<Graph> sequence_training(const SequenceSizes& sizes, std::span<const Matrix> weights, std::size_t groups, std::size_t window);
 
 }  // namespace xflow::policy

@@ -193,7 +193,7 @@ double mean_of_steps(SequenceLearner& learner, StepEnvironment& environment, int
   double sum = 0;
   int count = 0;
   for (int step = 0; step < steps; ++step) {
-    const auto drawn = learner.draw(environment, 16, best.places);
+    const auto drawn = learner.draw(environment, 64, best.places);
     std::vector<PlanCost> costs;
     for (std::size_t row = 0; row < drawn.size(); ++row) {
       costs.push_back(*environment.simulate(drawn[row]));
@@ -240,10 +240,49 @@ std::vector<std::vector<GroupPlaces>> drawn_with(std::size_t threads) {
   return result;
 }
 
+TEST(SequenceLearner, DrawsMostPlacementsCloseToTheBest) {
+  TestSplit split = split_of(branches(5, 4), 3);
+  StepEnvironment environment(*split.model, split.cluster, StepKind::training);
+  ASSERT_GT(environment.groups(), 8U);
+  RandomNumbers random(3);
+  const GroupPlaces best = random_places(environment, random);
+  auto learner = *SequenceLearner::of(environment, 5, *environment.simulate(best), 1);
+  const auto drawn = learner.draw(environment, 64, best);
+  ASSERT_EQ(64U, drawn.size());
+  std::size_t changed = 0;
+  for (std::size_t row = 0; row < drawn.size(); ++row) {
+    EXPECT_EQ(row % 32 < 2, learner.is_whole(row));
+    if (learner.is_whole(row)) continue;
+    std::uint32_t begin = environment.groups();
+    std::uint32_t end = 0;
+    for (std::uint32_t group = 0; group < environment.groups(); ++group) {
+      if (drawn[row][group] == best[group]) continue;
+      begin = std::min(begin, group);
+      end = group + 1;
+    }
+    if (end == 0) continue;
+    ++changed;
+    EXPECT_LE(end - begin, 4U);
+  }
+  EXPECT_GT(changed, 40U);
+}
+
 TEST(SequenceLearner, DoesNotDependOnTheNumberOfThreads) {
   const auto one = drawn_with(1);
   EXPECT_NE(one[0], one[2]);
   for (const std::size_t threads : {std::size_t{2}, std::size_t{64}, std::size_t{0}}) EXPECT_EQ(one, drawn_with(threads));
+}
+
+TEST(SequencePolicy, BeginsWithOtherWeightsAfterManyPlacementsWithoutGain) {
+  TestSplit split = split_of(branches(1, 1), 2);
+  StepEnvironment environment(*split.model, split.cluster, StepKind::inference);
+  const GroupPlaces start(environment.groups(), 0);  // the best one of a single chain
+  EXPECT_EQ(1U, found_by(*sequence_policy(1, 1), environment, {start}, 9'000).policies);
+  const FoundPlaces found = found_by(*sequence_policy(1, 1), environment, {start}, 25'000);
+  EXPECT_EQ(3U, found.policies);
+  EXPECT_EQ(25'001U, found.samples);
+  EXPECT_EQ(1U, found.best_after);
+  EXPECT_EQ(start, found.places);
 }
 
 TEST(PlacementPolicy, PrefersWhatFitsIntoTheMemory) {
