@@ -20,8 +20,9 @@ namespace xflow::api {
 ParallelStop stop_of(PlacementStop stop);
 
 // The best plan that ParallelizeOptions::method finds, from one device and the list schedules on. `measure`
-// runs a plan; without it steps are simulated. Sets how the plan was found. Errors: those of measuring;
-// limit, "cancelled".
+// runs a plan; without it steps are simulated. With it, the plan that was found and the best one of the
+// others run by turns at last, and the faster one is the result. Sets how the plan was found. Errors: those
+// of measuring; limit, "cancelled".
 Result<parallel::SplitPlan> place_operators(parallel::SplitModel& model, const parallel::DeviceCluster& cluster,
                                             const ParallelizeOptions& options, parallel::StepKind kind, policy::MeasureStep measure,
                                             ParallelizeResult& result);

@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "src/api/placed_operators.h"
 #include "src/parallel/split_clock.h"
@@ -54,6 +57,37 @@ TEST(LearnedPlan, IsMadeWhereSplitsGainLittleBesideWholeOperators) {
   EXPECT_FALSE(plan_for(0.95, Seconds(0)));
   options.cancel.finish();
   EXPECT_FALSE(plan_for(0.95, Seconds(1e6)));
+}
+
+// All plans but the start plans are measured shorter than these at first, and then as long or longer.
+TEST(PlacedOperators, AreComparedByTurnsAtLastWhereTheyAreMeasured) {
+  parallel::TestSplit split = chains();
+  for (const ParallelMethod method : {ParallelMethod::local, ParallelMethod::colocrl}) {
+    for (const bool is_lucky : {true, false}) {
+      ParallelizeOptions options;
+      options.method = method;
+      options.steps = 40;
+      std::set<std::vector<std::uint32_t>> known;
+      int runs = 0;
+      const auto measure = [&](const parallel::SplitPlan& plan) -> Result<double> {
+        std::vector<std::uint32_t> devices;
+        for (const parallel::OperatorPlan& own : plan) devices.push_back(own.base);
+        // One device is the best start plan.
+        if (std::ranges::count(devices, devices[0]) == std::ssize(devices)) return 2;
+        constexpr int kStarts = 8;  // list schedules, measured as plans and as groups
+        if (++runs <= kStarts) return 3;
+        if (known.insert(std::move(devices)).second) return 1;
+        return is_lucky ? 3 : 1;
+      };
+      ParallelizeResult result;
+      const auto plan = place_operators(*split.model, split.cluster, options, StepKind::inference, measure, result);
+      ASSERT_TRUE(plan) << plan.error().text();
+      const bool is_single = std::ranges::all_of(*plan, [&](const parallel::OperatorPlan& own) { return own.base == (*plan)[0].base; });
+      EXPECT_EQ(is_lucky, is_single);
+      EXPECT_EQ(is_lucky ? "single" : to_string(method), result.start);
+      EXPECT_EQ(is_lucky, result.best_after == 0);
+    }
+  }
 }
 
 }  // namespace
