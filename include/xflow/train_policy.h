@@ -114,10 +114,10 @@ XFLOW_API std::vector<std::string> graph_family_names();
 //
 // Errors: invalid_argument for an unknown family, for a resumed policy with another objective, for the
 // method go with another objective than the step, and for the name of a shipped policy as the file;
-// unreadable for a folder without instances, an instance or
-// a cluster that is none, and for a file to resume that is no policy of the method; unsupported for
-// instances of more than 4,000 groups (placeto), latencies of backward nodes, and steps of nodes that read
-// each other; io if the file cannot be written; limit, "cancelled", for CancellationToken::stop().
+// unreadable for a folder without instances, an instance or a cluster that is none, an instance in which
+// nothing takes time, and a file to resume that is no policy of the method; unsupported for instances of
+// more than 4,000 groups (placeto), latencies of backward nodes, and steps of nodes that read each other; io
+// if the file cannot be written; limit, "cancelled", for CancellationToken::stop().
 XFLOW_API Result<TrainPolicyResult> train_policy(const TrainPolicyOptions& options);
 
 }  // namespace xflow

@@ -42,6 +42,12 @@ Result<std::vector<std::string>> files_of(const std::string& source) {
   return files;
 }
 
+// Every placement of an instance without costs is as good as any other.
+bool has_costs(const parallel::PlacementInstance& instance) {
+  const auto takes_time = [](const parallel::PlacementNode& node) { return node.accelerator_time > 0 || node.cpu_time > 0; };
+  return std::ranges::any_of(instance.nodes, takes_time) || std::ranges::any_of(instance.output_cost, [](double cost) { return cost > 0; });
+}
+
 }  // namespace
 
 Result<TrainingGraphs> TrainingGraphs::open(const std::string& source, const std::string& cluster) {
@@ -56,6 +62,7 @@ Result<TrainingGraphs> TrainingGraphs::open(const std::string& source, const std
   for (const std::string& path : files) {
     XFLOW_TRY(const auto file, onnx_io::FileBytes::open(path));
     XFLOW_TRY(parallel::PlacementInstance instance, parallel::read_instance(file->bytes(), path));
+    if (!has_costs(instance)) return fail(ErrorCode::unreadable, "no node and no edge takes time, so that there is nothing to learn", path);
     result.instances_.push_back(std::move(instance));
   }
   return result;

@@ -65,6 +65,13 @@ class TrainPolicyTest(ProgramTest):
         self.fail_with(64, "in.json: the policy would overwrite a file that is read", "train-policy", "--graphs", "in.json", "--out", "in.json")
         (self.folder / "empty").mkdir()
         self.fail_with(2, "empty: the folder has no .json files", "train-policy", "--graphs", "empty", "--out", "new.npz")
+        free = {**CHAIN, "nodes": [node(number, 0) for number in range(6)], "edges": [{**edge, "cost": 0} for edge in CHAIN["edges"]]}
+        self.write("free.json", json.dumps(free))
+        self.fail_with(2, "free.json: no node and no edge takes time, so that there is nothing to learn", "train-policy", "--graphs",
+                       "free.json", "--out", "new.npz")
+        missing = json.dumps({**CHAIN, "nodes": [{key: value for key, value in node(0, 1).items() if key != "cpuLatency"}]})
+        self.write("missing.json", missing)
+        self.fail_with(2, "missing.json:1: node 0: has no 'cpuLatency'", "train-policy", "--graphs", "missing.json", "--out", "new.npz")
         self.fail_with(64, "policy.npz: the policy was trained for the objective max-load, not for latency", "train-policy", "--graphs", "in.json",
                        "--out", "policy.npz", "--resume", "--objective", "latency")
         self.fail_with(64, "policy.npz: the policy was trained for the objective max-load, not for latency", "place", "in.json", "--policy",
