@@ -12,10 +12,10 @@ namespace xflow::execution {
 std::string steady_clock_name();
 
 // The second of each step at which each process began it, by [step][process]. The first one began it at 0.
-// `clocks`: names, by process; an empty one is a clock of its own. `begins`: readings of these clocks in
-// seconds, by [step][process]. Between two clocks the difference is unknown: it is the median over the
-// steps of how much later the first process of the one began by its own clock, as they leave a barrier
-// together.
+// `clocks`: names, by process; a process without a name shares its clock with no other. `begins`: readings
+// of these clocks in seconds, by [step][process]. Between two clocks the difference is unknown: it is the
+// median over the steps of how much later the first process of the one began by its own clock, as they leave
+// a barrier together.
 std::vector<std::vector<double>> begins_of_steps(std::span<const std::string> clocks, std::span<const std::vector<double>> begins);
 
 }  // namespace xflow::execution

@@ -22,7 +22,7 @@ namespace xflow::policy {
 // Beyond the paper, most placements differ from the best one so far in a window of the sequence alone: its
 // first group goes to a random device, and the network places the others. Their baseline is the reward of
 // the best one. The best one itself is imitated as well (Oh et al., Self-Imitation Learning, 2018). A window
-// costs a sixteenth of what a whole sequence costs the network.
+// has a sixteenth of the sequence, and at least four groups if there are as many.
 //
 // Two samplers draw placements by turns, and say how the loss of theirs depends on the weights, which the
 // learner moves by the sum. More samplers would each compute the encoder once more.

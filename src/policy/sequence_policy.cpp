@@ -9,8 +9,8 @@
 namespace xflow::policy {
 namespace {
 
-// Draws placements, has their costs, and learns from them, until the budget is spent. A policy that finds
-// nothing better in many placements will not do so later either: another one begins with other weights.
+// Draws placements, has their costs, and learns from them, until the budget is spent. After many placements
+// without a better one, another policy begins with other weights.
 class SequencePolicy final : public PlacementPolicy {
  public:
   SequencePolicy(std::uint64_t seed, std::size_t threads) : seed_(seed), threads_(threads) {}
