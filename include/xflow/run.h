@@ -98,7 +98,7 @@ struct RunPart {
   std::size_t nodes = 0;    // of the part
   std::size_t kernels = 0;  // that it launches; 1 in a runner
   Seconds predicted{};      // the sum of the measured times of its kernels, or its time in the runner
-  Seconds median{};         // of its time in each step
+  Seconds median{};         // of its time in each step, without its waits for tensors
   Seconds start{};          // in the step of the median time, since its begin
   Seconds end{};            // the same
 };
@@ -109,7 +109,7 @@ struct RunTransfer {
   std::size_t from = 0;   // position in RunResult::devices
   std::size_t to = 0;     // position in RunResult::devices
   std::size_t bytes = 0;  // of the tensor
-  Seconds median{};       // from its sending to its arrival, which its receiver may notice late
+  Seconds median{};       // from its sending to its arrival, which its receiver notices between two kernels
   Seconds start{};        // in the step of the median time, since its begin
   Seconds end{};          // the same
 };

@@ -30,16 +30,10 @@ class CpuPart final : public PartEngine {
 
   std::size_t launches() const override { return program_.plan().launches.size(); }
   Seconds predicted(std::size_t launch) const override { return program_.plan().launches[launch].predicted; }
-  std::size_t complete_before(std::size_t output) const override {
-    const cost::Plan& plan = program_.plan();
-    const auto& buffer = plan.outputs[output].buffer;
-    if (!buffer) return 0;
-    for (std::size_t launch = plan.launches.size(); launch > 0; --launch) {
-      for (const cost::BufferId result : plan.launches[launch - 1].results) {
-        if (plan.memory_of(result) == plan.memory_of(*buffer)) return launch;
-      }
-    }
-    return 0;
+  std::size_t complete_before(std::size_t output) const override { return cost::complete_before(program_.plan(), output); }
+  std::size_t needed_before(std::string_view input) const override {
+    const auto value = find(input);
+    return value ? cost::needed_before(program_.plan(), *value) : launches();
   }
   Result<void> run(const std::function<void(std::size_t launch)>& before) override {
     if (before) {

@@ -33,7 +33,20 @@ class PartEngine {
   virtual Seconds predicted(std::size_t launch) const = 0;
   // The number of the first launch before which an output has its value.
   virtual std::size_t complete_before(std::size_t output) const = 0;
-  // Runs once; calls `before`, unless it is null, with the number of each launch before it.
+  // The number of the first launch that needs an input; launches() if none does. An input that is an output
+  // is needed before all launches.
+  virtual std::size_t needed_before(std::string_view input) const = 0;
+  // The predicted time of the launches before this one, of those that complete an output, and of those that
+  // run before one that needs an input.
+  Seconds predicted_until(std::size_t launch) const {
+    Seconds time{};
+    for (std::size_t k = 0; k < launch; ++k) time += predicted(k);
+    return time;
+  }
+  Seconds complete_after(std::size_t output) const { return predicted_until(complete_before(output)); }
+  Seconds needed_after(std::string_view input) const { return predicted_until(needed_before(input)); }
+  // Runs once; calls `before`, unless it is null, with the number of each launch before it. The call may
+  // write inputs that no launch before needs.
   virtual Result<void> run(const std::function<void(std::size_t launch)>& before) = 0;
   // Called after a run that does not count, for engines that learn their times by running.
   virtual Result<void> time() { return {}; }

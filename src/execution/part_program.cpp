@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "src/cost/cost_model.h"
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/cpu/program.h"
 #include "src/execution/cpu_part.h"
+#include "src/execution/launch_order.h"
 #include "src/execution/runner_part.h"
 #include "src/onnx/document/fixed_inputs.h"
 #include "src/search/run_limits.h"
@@ -81,15 +84,35 @@ std::size_t PartProgram::position_of_output(std::string_view name) const {
   return static_cast<std::size_t>(std::ranges::find(outputs, name, &onnx_io::ValueInfo::name) - outputs.begin());
 }
 
-Result<void> PartProgram::build(cost::cpu::CpuDevice& device, cost::Database& database) {
+Result<void> PartProgram::cover(cost::cpu::CpuDevice& device, cost::Database& database) {
   const auto sizes = no_open_sizes();
   cost::CostModel costs(arena_, device, database, sizes);
-  XFLOW_TRY(const std::vector<cost::CoveredLaunch> cover, costs.launches(graph_));
-  cost::Plan plan = cost::make_plan(arena_, graph_, cover, sizes);
-  if (!plan.refusals.empty()) return fail(ErrorCode::unsupported, "cannot run: " + plan.refusals[0], path_);
+  XFLOW_TRY(cover_, costs.launches(graph_));
+  plan_ = cost::make_plan(arena_, graph_, cover_, sizes);
+  if (plan_.refusals.empty()) return {};
+  return fail(ErrorCode::unsupported, "cannot run: " + plan_.refusals[0], path_);
+}
+
+Seconds PartProgram::complete_after(std::size_t output) const {
+  Seconds time{};
+  for (std::size_t launch = 0; launch < cost::complete_before(plan_, output); ++launch) time += plan_.launches[launch].predicted;
+  return time;
+}
+
+Result<void> PartProgram::build(cost::cpu::CpuDevice& device, const std::map<std::string, std::size_t, std::less<>>& arrivals,
+                                std::span<const std::string_view> sent) {
+  std::unordered_map<ir::ValueId, std::size_t> arriving;
+  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k)
+    if (const auto found = arrivals.find(lifted_.input_names[k]); found != arrivals.end())
+      arriving.emplace(lifted_.inputs[k], found->second);
+  std::unordered_set<ir::ValueId> leaving;
+  for (const std::string_view name : sent) leaving.insert(graph_.outputs[position_of_output(name)]);
+  order_launches(cover_, arriving, std::move(leaving));
+  const auto sizes = no_open_sizes();
+  plan_ = cost::make_plan(arena_, graph_, cover_, sizes);
   cost::cpu::ProgramOptions options;
   options.most_bytes = static_cast<double>(api::machine_bytes());
-  XFLOW_TRY(auto program, cost::cpu::Program::build(device, arena_, std::move(plan), sizes, options));
+  XFLOW_TRY(auto program, cost::cpu::Program::build(device, arena_, std::move(plan_), sizes, options));
   engine_ = cpu_part(std::move(program), lifted_, path_);
   for (const onnx_io::ValueInfo& input : document_->main().inputs) {
     const onnx_io::Definition* definition = document_->find(document_->main().id, input.name);

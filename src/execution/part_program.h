@@ -2,9 +2,11 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/time.h>
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "src/cost/cost_model.h"
 #include "src/cost/database.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/runner/runner.h"
@@ -20,6 +23,7 @@
 #include "src/onnx/document/document.h"
 #include "src/onnx/lift/lift.h"
 #include "src/ops/kernel_spec.h"
+#include "src/runtime/plan.h"
 
 namespace xflow::execution {
 
@@ -43,9 +47,15 @@ class PartProgram {
   // The number of an output.
   std::size_t position_of_output(std::string_view name) const;
 
-  // Times kernels and builds the program. Inputs with a default have it. Errors: unsupported for nodes that
-  // the device cannot run; those of building.
-  Result<void> build(cost::cpu::CpuDevice& device, cost::Database& database);
+  // Times kernels and selects those that run. Errors: unsupported for nodes that the device cannot run.
+  Result<void> cover(cost::cpu::CpuDevice& device, cost::Database& database);
+  // After cover(): from the first kernel to the end of the last one that writes an output, as predicted.
+  Seconds complete_after(std::size_t output) const;
+  // After cover(): orders the kernels and builds the program. `arrivals`: of inputs that other devices send,
+  // as order_launches(). `sent`: outputs for other devices. Inputs with a default have it. Errors: those of
+  // building.
+  Result<void> build(cost::cpu::CpuDevice& device, const std::map<std::string, std::size_t, std::less<>>& arrivals,
+                     std::span<const std::string_view> sent);
   // Loads the part as model `number` of a runner, which must outlive this. Inputs with a default have it.
   // Errors: those of runner_part; unsupported for inputs of unknown size.
   Result<void> load(cost::runner::Runner& runner, std::uint32_t number);
@@ -64,6 +74,8 @@ class PartProgram {
   onnx_io::LiftedModel lifted_;
   ir::Graph graph_;
   std::vector<ops::TensorSpec> types_;
+  std::vector<cost::CoveredLaunch> cover_;
+  cost::Plan plan_;  // of it
   std::unique_ptr<PartEngine> engine_;
 };
 

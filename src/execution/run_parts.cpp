@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <functional>
 #include <utility>
 
@@ -13,57 +12,22 @@
 #include "src/devices/device_costs.h"
 #include "src/execution/check_outputs.h"
 #include "src/execution/guarded_run.h"
+#include "src/execution/launch_order.h"
 #include "src/execution/median.h"
 #include "src/execution/model_inputs.h"
+#include "src/execution/open_manifest.h"
 #include "src/execution/part_program.h"
 #include "src/execution/runner_part.h"
 #include "src/execution/simulated_step.h"
 #include "src/execution/step_clocks.h"
 #include "src/execution/step_runner.h"
-#include "src/parallel/part_manifest.h"
 #include "src/runtime/plan.h"
-#include "src/support/file.h"
 #include "src/support/printable.h"
 
 namespace xflow::execution {
 namespace {
 
 using ops::TensorSpec;
-
-// The manifest of a whole model: one part.
-Result<PartManifest> manifest_of_model(const std::string& path, const std::vector<std::string>& allow_external) {
-  constexpr std::int64_t kFirstWithDefaults = 4;
-  XFLOW_TRY(const onnx_io::Document document, onnx_io::Document::open(path, allow_external));
-  PartManifest manifest;
-  manifest.model = path;
-  manifest.devices = {"cpu"};
-  PartDescription part;
-  part.file = path;
-  part.nodes = document.main().node_count;
-  for (const onnx_io::ValueInfo& input : document.main().inputs) {
-    const bool has_default = document.find(document.main().id, input.name)->initializer.has_value();
-    if (has_default && document.model().ir_version < kFirstWithDefaults) continue;
-    manifest.inputs.emplace_back(input.name);
-    part.inputs.push_back({std::string(input.name), std::nullopt, has_default});
-  }
-  for (const onnx_io::ValueInfo& output : document.main().outputs) {
-    part.outputs.emplace_back(output.name);
-    manifest.outputs.push_back({std::string(output.name), 0, false});
-  }
-  manifest.parts.push_back(std::move(part));
-  return manifest;
-}
-
-Result<PartManifest> manifest_at(const std::string& path, const std::vector<std::string>& allow_external) {
-  std::error_code ignored;
-  if (!std::filesystem::is_directory(path, ignored)) return manifest_of_model(path, allow_external);
-  const std::filesystem::path folder(path);
-  const std::string file = (folder / parallel::kManifestName).string();
-  XFLOW_TRY(const auto bytes, onnx_io::FileBytes::open(file));
-  XFLOW_TRY(PartManifest manifest, parallel::read_manifest(bytes->bytes(), file));
-  for (PartDescription& part : manifest.parts) part.file = (folder / part.file).string();
-  return manifest;
-}
 
 // Types of outputs as a line each, for other processes.
 std::string text_of(std::span<const TensorSpec> types) {
@@ -98,7 +62,7 @@ class PartsRun {
   PartsRun(const std::string& path, const RunOptions& options) : path_(path), options_(options), messages_(options.messages) {}
 
   Result<RunResult> run() {
-    auto manifest = manifest_at(path_, options_.allow_external);
+    auto manifest = open_manifest(path_, options_.allow_external);
     XFLOW_CHECK(agree(manifest ? Result<void>() : fail(manifest.error())));
     manifest_ = *std::move(manifest);
     XFLOW_CHECK(check_processes());
@@ -108,6 +72,9 @@ class PartsRun {
     XFLOW_CHECK(agree(inputs ? Result<void>() : fail(inputs.error())));
     inputs_ = *std::move(inputs);
     XFLOW_CHECK(fix_parts());
+    sent_ = sent_tensors(manifest_);
+    XFLOW_CHECK(agree(prepare()));
+    share_completions();
     XFLOW_CHECK(agree(build()));
     StepRunner steps(manifest_, programs_, messages_);
     XFLOW_CHECK(agree(steps.bind()));
@@ -222,8 +189,43 @@ class PartsRun {
                 error.where.empty() ? manifest_.parts[k].file : error.where);
   }
 
+  // Loads the parts in the runner, or selects their kernels.
+  Result<void> prepare() {
+    if (!options_.runner.empty()) return load_parts();
+    XFLOW_CHECK(open_device());
+    for (std::size_t k = 0; k < programs_.size(); ++k)
+      if (is_own(k)) XFLOW_CHECK(programs_[k]->cover(*costs_.cpu, *costs_.database));
+    costs_.database->flush();
+    return {};
+  }
+
+  // By when a part has completed a tensor that it sends, readers of the tensor order their kernels.
+  void share_completions() {
+    if (messages_ == nullptr || runner_ != nullptr) return;
+    for (const SentTensor& tensor : sent_) {
+      const PartProgram* source = is_own(tensor.source) ? programs_[tensor.source].get() : nullptr;
+      complete_.push_back(source == nullptr ? -1 : source->complete_after(source->position_of_output(tensor.name)).count());
+    }
+    complete(complete_);
+  }
+
+  Result<void> build_programs() {
+    for (std::size_t k = 0; k < programs_.size(); ++k) {
+      if (!is_own(k)) continue;
+      std::map<std::string, std::size_t, std::less<>> arrivals;
+      std::vector<std::string_view> sent;
+      if (messages_ != nullptr) {
+        arrivals = arrivals_of(manifest_, k, sent_, complete_);
+        for (const SentTensor& tensor : sent_)
+          if (tensor.source == k) sent.emplace_back(tensor.name);
+      }
+      XFLOW_CHECK(programs_[k]->build(*costs_.cpu, arrivals, sent));
+    }
+    return {};
+  }
+
   Result<void> build() {
-    XFLOW_CHECK(options_.runner.empty() ? build_programs() : load_parts());
+    if (options_.runner.empty()) XFLOW_CHECK(build_programs());
     for (std::size_t k = 0; k < programs_.size(); ++k) {
       if (!is_own(k)) continue;
       for (const PartTensor& tensor : manifest_.parts[k].inputs) {
@@ -240,7 +242,7 @@ class PartsRun {
     return {};
   }
 
-  Result<void> build_programs() {
+  Result<void> open_device() {
     OptimizeOptions device;
     device.warning = options_.warning;
     device.device.name = "cpu";
@@ -252,9 +254,6 @@ class PartsRun {
     }));
     costs_.database =
         std::make_shared<cost::Database>(cost::Database::open(options_.cost_database, costs_.device().info(), options_.warning));
-    for (std::size_t k = 0; k < programs_.size(); ++k)
-      if (is_own(k)) XFLOW_CHECK(programs_[k]->build(*costs_.cpu, *costs_.database));
-    costs_.database->flush();
     return {};
   }
 
@@ -278,13 +277,20 @@ class PartsRun {
       if (!is_own(k)) continue;
       const PartEngine& engine = programs_[k]->engine();
       kernels_.back() = static_cast<double>(engine.launches());
-      for (std::size_t launch = 0; launch < engine.launches(); ++launch) predicted_.back() += engine.predicted(launch).count();
+      predicted_.back() = engine.predicted_until(engine.launches()).count();
     }
-    for (std::size_t k = 0; k < steps.sent().size(); ++k)
+    complete_.clear();
+    for (std::size_t k = 0; k < sent_.size(); ++k) {
       bytes_.push_back(steps.bytes_of(k) == 0 ? -1 : static_cast<double>(steps.bytes_of(k)));
+      const PartProgram* source = is_own(sent_[k].source) ? programs_[sent_[k].source].get() : nullptr;
+      const PartProgram* reader = is_own(sent_[k].reader) ? programs_[sent_[k].reader].get() : nullptr;
+      complete_.push_back(source == nullptr ? -1 : source->engine().complete_after(source->position_of_output(sent_[k].name)).count());
+      needed_.push_back(reader == nullptr ? -1 : reader->engine().needed_after(sent_[k].name).count());
+    }
     if (messages_ == nullptr) return;
-    std::vector<std::vector<double>*> all = {&kernels_, &predicted_, &bytes_};
-    for (StepTimes& step : times) all.insert(all.end(), {&step.begins, &step.part_starts, &step.part_ends, &step.sent, &step.arrived});
+    std::vector<std::vector<double>*> all = {&kernels_, &predicted_, &bytes_, &complete_, &needed_};
+    for (StepTimes& step : times)
+      all.insert(all.end(), {&step.begins, &step.part_starts, &step.part_ends, &step.part_waits, &step.sent, &step.arrived});
     for (std::vector<double>* list : all) complete(*list);
     align(steps, times);
   }
@@ -379,7 +385,7 @@ class PartsRun {
     result_.steps = times.size();
     add_times(steps, times);
     if (!options_.cluster.empty()) {
-      auto simulated = simulated_step(options_.cluster, manifest_, result_.parts, steps.sent(), bytes_);
+      auto simulated = simulated_step(options_.cluster, manifest_, result_.parts, {sent_, bytes_, complete_, needed_});
       XFLOW_CHECK(agree(simulated ? Result<void>() : fail(simulated.error())));
       result_.simulated = *simulated;
     }
@@ -417,10 +423,15 @@ class PartsRun {
       for (const StepTimes& one : times) all.push_back((one.*ends)[k] - (one.*starts)[k]);
       return Seconds(median_of(std::move(all)));
     };
+    const auto median_of_part = [&](std::size_t k) {
+      std::vector<double> all;
+      all.reserve(times.size());
+      for (const StepTimes& one : times) all.push_back(one.part_ends[k] - one.part_starts[k] - one.part_waits[k]);
+      return Seconds(median_of(std::move(all)));
+    };
     for (std::size_t k = 0; k < manifest_.parts.size(); ++k) {
       result_.parts.push_back({manifest_.parts[k].device, manifest_.parts[k].nodes, static_cast<std::size_t>(kernels_[k]),
-                               Seconds(predicted_[k]), median(&StepTimes::part_starts, &StepTimes::part_ends, k),
-                               Seconds(step.part_starts[k]), Seconds(step.part_ends[k])});
+                               Seconds(predicted_[k]), median_of_part(k), Seconds(step.part_starts[k]), Seconds(step.part_ends[k])});
     }
     for (std::size_t k = 0; k < steps.sent().size() && messages_ != nullptr; ++k) {
       const SentTensor& sent = steps.sent()[k];
@@ -437,10 +448,13 @@ class PartsRun {
   std::unique_ptr<cost::runner::Runner> runner_;  // likewise
   std::vector<std::unique_ptr<PartProgram>> programs_;
   api::InputSet inputs_;
+  std::vector<SentTensor> sent_;
   std::vector<std::vector<TensorSpec>> types_;  // by part, of its outputs
   std::vector<double> kernels_;                 // by part
   std::vector<double> predicted_;               // by part
   std::vector<double> bytes_;                   // by sent tensor
+  std::vector<double> complete_;                // by sent tensor: SentTensors::complete
+  std::vector<double> needed_;                  // by sent tensor: SentTensors::needed
   RunResult result_;
 };
 

@@ -87,6 +87,7 @@ class RunnerPart final : public PartEngine {
   std::size_t launches() const override { return 1; }
   Seconds predicted(std::size_t) const override { return time_.value_or(Seconds(kFirstPatience / kMostRunnerSlowdown)); }
   std::size_t complete_before(std::size_t) const override { return 1; }
+  std::size_t needed_before(std::string_view) const override { return 0; }
 
   Result<void> run(const std::function<void(std::size_t launch)>& before) override {
     if (before) before(0);

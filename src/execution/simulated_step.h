@@ -12,10 +12,19 @@
 
 namespace xflow::execution {
 
-// The simulated time of a step on a cluster that has the devices of the manifest. A part takes
-// RunPart::predicted on each device, and sent tensors have these bytes. Errors: unreadable for a file that
-// is no cluster and for a cluster without one of the devices.
+// The tensors that pass between devices, with numbers of each.
+struct SentTensors {
+  std::span<const SentTensor> tensors;
+  std::span<const double> bytes;
+  std::span<const double> complete;  // seconds that its source computes before it is complete, up to RunPart::predicted
+  std::span<const double> needed;    // seconds that its first reader computes before it needs it
+};
+
+// The simulated time of a step on a cluster that has the devices of the manifest. A device computes its
+// parts in their order, each for RunPart::predicted. A part sends a tensor when it is complete, and waits
+// when it needs one that has not arrived. Errors: unreadable for a file that is no cluster and for a cluster
+// without one of the devices.
 Result<Seconds> simulated_step(const std::string& cluster, const PartManifest& manifest, std::span<const RunPart> parts,
-                               std::span<const SentTensor> sent, std::span<const double> bytes);
+                               const SentTensors& sent);
 
 }  // namespace xflow::execution

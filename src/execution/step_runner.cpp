@@ -74,6 +74,7 @@ Result<void> StepRunner::bind() {
       const auto memory = programs_[part]->engine().output_memory(k);
       if (!memory) return fail(memory.error());
     }
+    std::ranges::stable_sort(inputs_[part], {}, &PartInput::needed);
   }
   return {};
 }
@@ -90,6 +91,7 @@ Result<void> StepRunner::bind_input(std::size_t part, const PartTensor& tensor) 
     };
     const auto k = static_cast<std::size_t>(std::ranges::find_if(sent_, is_this) - sent_.begin());
     input.sent = k;
+    input.needed = programs_[part]->engine().needed_before(tensor.name);
     if (sent_[k].reader == part) {
       if (input.targets.empty()) {
         const auto& spec = programs_[part]->type_of_input(tensor.name);
@@ -124,30 +126,50 @@ void StepRunner::receive_all() {
   }
 }
 
-Result<void> StepRunner::run_part(std::size_t part, StepTimes& times) {
-  for (const PartInput& input : inputs_[part]) {
-    if (input.sent && times.arrived[*input.sent] < 0) {
-      wait(arriving_[*input.sent], part);
-      times.arrived[*input.sent] = now();
-    }
-  }
-  times.part_starts[part] = now();
-  for (const PartInput& input : inputs_[part]) {
+void StepRunner::take(const PartInput& input, std::size_t part, StepTimes& times) {
+  if (!input.sent || times.arrived[*input.sent] >= 0) return;
+  wait(arriving_[*input.sent], part);
+  times.arrived[*input.sent] = now();
+}
+
+std::size_t StepRunner::take_inputs(std::size_t part, std::size_t next, std::size_t launch, StepTimes& times) {
+  const std::vector<PartInput>& inputs = inputs_[part];
+  for (; next < inputs.size() && inputs[next].needed <= launch; ++next) {
+    const PartInput& input = inputs[next];
+    const double begin = now();
+    take(input, part, times);
+    times.part_waits[part] += now() - begin;
     for (const std::span<std::byte> target : input.targets) {
       if (target.data() != input.source.data() && !target.empty()) std::memcpy(target.data(), input.source.data(), target.size());
     }
   }
+  // Messages that are not needed yet make progress when they are asked for.
+  if (next < inputs.size() && inputs[next].sent && times.arrived[*inputs[next].sent] < 0 &&
+      messages_->is_done(arriving_[*inputs[next].sent]))
+    times.arrived[*inputs[next].sent] = now();
+  return next;
+}
+
+Result<void> StepRunner::run_part(std::size_t part, StepTimes& times) {
+  for (const PartInput& input : inputs_[part])
+    if (input.needed == 0) take(input, part, times);
+  times.part_starts[part] = now();
+  times.part_waits[part] = 0;
+  std::size_t next = take_inputs(part, 0, 0, times);
   PartEngine& engine = programs_[part]->engine();
   if (messages_ == nullptr) {
     XFLOW_CHECK(engine.run(nullptr));
   } else {
     XFLOW_CHECK(engine.run([&](std::size_t launch) {
       send(part, launch, times);
+      next = take_inputs(part, next, launch, times);
       messages_->tell(RunPhase::computing, part, kMostSlowdown * engine.predicted(launch));
     }));
   }
   times.part_ends[part] = now();
-  if (messages_ != nullptr) send(part, engine.launches(), times);
+  if (messages_ == nullptr) return {};
+  send(part, engine.launches(), times);
+  for (; next < inputs_[part].size(); ++next) take(inputs_[part][next], part, times);
   return {};
 }
 
@@ -164,8 +186,8 @@ void StepRunner::send(std::size_t part, std::size_t launch, StepTimes& times) {
 Result<StepTimes> StepRunner::run() {
   const std::size_t parts = manifest_.parts.size();
   const std::size_t processes = messages_ == nullptr ? 1 : messages_->processes();
-  StepTimes times{std::vector<double>(processes, -1), std::vector<double>(parts, -1), std::vector<double>(parts, -1),
-                  std::vector<double>(sent_.size(), -1), std::vector<double>(sent_.size(), -1)};
+  StepTimes times{std::vector<double>(processes, -1), std::vector<double>(parts, -1),        std::vector<double>(parts, -1),
+                  std::vector<double>(parts, -1),     std::vector<double>(sent_.size(), -1), std::vector<double>(sent_.size(), -1)};
   if (messages_ != nullptr) {
     receive_all();
     messages_->tell(RunPhase::waiting, kNoPart, Seconds(0));

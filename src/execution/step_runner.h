@@ -35,8 +35,9 @@ struct StepTimes {
   std::vector<double> begins;       // by process: readings of its clock, steady_clock_name()
   std::vector<double> part_starts;  // by part
   std::vector<double> part_ends;
-  std::vector<double> sent;     // by tensor; known to the sender
-  std::vector<double> arrived;  // by tensor; known to the receiver
+  std::vector<double> part_waits;  // by part: how long it waited for tensors between its start and its end
+  std::vector<double> sent;        // by tensor; known to the sender
+  std::vector<double> arrived;     // by tensor; known to the receiver
 
   // Adds to the times of each process how much later than the first one it began, by process. No tensor
   // arrives before it is sent, as two clocks could say.
@@ -65,6 +66,7 @@ class StepRunner {
   // An input of a part: where its bytes are, and where they have to be.
   struct PartInput {
     std::optional<std::size_t> sent;  // it arrives from another device
+    std::size_t needed = 0;           // by this launch
     std::span<const std::byte> source;
     std::vector<std::span<std::byte>> targets;
   };
@@ -76,6 +78,10 @@ class StepRunner {
   double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count(); }
   Result<void> bind_input(std::size_t part, const PartTensor& tensor);
   void receive_all();
+  void take(const PartInput& input, std::size_t part, StepTimes& times);
+  // Waits for the inputs of a part, from number `next` on, that a launch needs, and puts them where they are
+  // read. Returns the number of the first one that is not needed yet.
+  std::size_t take_inputs(std::size_t part, std::size_t next, std::size_t launch, StepTimes& times);
   Result<void> run_part(std::size_t part, StepTimes& times);
   // Sends what the launches of a part before this one have computed and was not sent.
   void send(std::size_t part, std::size_t launch, StepTimes& times);
@@ -84,7 +90,7 @@ class StepRunner {
   std::span<const std::unique_ptr<PartProgram>> programs_;
   RunMessages* messages_;
   std::vector<SentTensor> sent_;
-  std::vector<std::vector<PartInput>> inputs_;     // by part
+  std::vector<std::vector<PartInput>> inputs_;     // by part, in the order in which launches need them
   std::vector<std::span<const std::byte>> sends_;  // by sent tensor of this process
   std::vector<std::size_t> complete_;              // by sent tensor of this process: the launch from which on it is
   std::vector<std::size_t> by_source_;             // sent tensors by the part that computes them

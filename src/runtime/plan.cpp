@@ -202,6 +202,28 @@ Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector
   return Planner(arena, graph, sizes).make(cover);
 }
 
+std::size_t complete_before(const Plan& plan, std::size_t output) {
+  const auto& buffer = plan.outputs[output].buffer;
+  if (!buffer) return 0;
+  for (std::size_t launch = plan.launches.size(); launch > 0; --launch) {
+    for (const BufferId result : plan.launches[launch - 1].results)
+      if (plan.memory_of(result) == plan.memory_of(*buffer)) return launch;
+  }
+  return 0;
+}
+
+std::size_t needed_before(const Plan& plan, ir::ValueId input) {
+  const auto is_input = [&](const std::optional<BufferId>& buffer) {
+    if (!buffer) return false;
+    const Buffer& memory = plan.buffer(plan.memory_of(*buffer));
+    return memory.kind == Buffer::Kind::input && memory.value == input;
+  };
+  if (std::ranges::any_of(plan.outputs, is_input, &Plan::Output::buffer)) return 0;
+  for (std::size_t launch = 0; launch < plan.launches.size(); ++launch)
+    if (std::ranges::any_of(plan.launches[launch].operands, is_input)) return launch;
+  return plan.launches.size();
+}
+
 bool run_alike(const Plan& a, const Plan& b) {
   if (a.launches.size() != b.launches.size()) return false;
   // Compares memory by the order of first use: views have separate buffer numbers, but cost nothing.

@@ -100,6 +100,12 @@ struct Plan {
 Plan make_plan(const ir::Arena& arena, const ir::Graph& graph, const std::vector<CoveredLaunch>& cover,
                const ir::Symbols::Valuation& sizes);
 
+// The number of the first launch before which an output has its value; 0 for a value that no launch writes.
+std::size_t complete_before(const Plan& plan, std::size_t output);
+// The number of the first launch that reads an input, or a part or another layout of it: 0 if it is an
+// output, plan.launches.size() if none does.
+std::size_t needed_before(const Plan& plan, ir::ValueId input);
+
 // Whether both plans launch the same kernels in the same order with the same sharing of memory between
 // launches. Then both take the same time, whatever they compute.
 bool run_alike(const Plan& a, const Plan& b);

@@ -169,6 +169,8 @@ TEST(Footprint, ChoosesWhatIsBetweenLaunches) {
   EXPECT_EQ(cache_footprint_for(100 * kKiB, 1), 0U);
   EXPECT_EQ(cache_footprint_for(100 * kMiB, 1), 64 * kMiB);
   EXPECT_EQ(cache_footprint_for(63 * kMiB, 1), 64 * kMiB);
+  EXPECT_EQ(cache_footprint_for(19 * kMiB, 1), 16 * kMiB);  // a little more than an element
+  EXPECT_EQ(cache_footprint_for(21 * kMiB, 1), 64 * kMiB);
   EXPECT_EQ(caches_name(0), "warm");
   EXPECT_EQ(caches_name(16 * kMiB), "16MiB");
   EXPECT_EQ(cache_footprint_for(40 * kMiB, 1000), 0U);  // each core holds a part of it

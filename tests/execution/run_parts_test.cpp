@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <new>
+#include <optional>
 #include <random>
 
 #include "src/execution/measure_cluster.h"
@@ -68,6 +70,70 @@ TEST(RunParts, ErrorsOfOneProcessAreThoseOfAll) {
   ASSERT_FALSE(results[1]);
   EXPECT_EQ(results[0].error(), results[1].error());
   EXPECT_EQ(results[0].error().code, ErrorCode::unreadable);
+}
+
+// Messages that hold back the first tensor that this process receives until it has begun to compute, and 20 ms
+// longer.
+class LateTensor final : public xflow::testing::ThreadMessages {
+ public:
+  using ThreadMessages::ThreadMessages;
+  std::size_t receive(std::size_t from, int tag, std::byte* bytes, std::size_t size) override {
+    const std::size_t transfer = ThreadMessages::receive(from, tag, bytes, size);
+    if (!late_) late_ = transfer;
+    return transfer;
+  }
+  bool is_done(std::size_t transfer) override {
+    if (transfer != late_) return ThreadMessages::is_done(transfer);
+    if (!begin_ && kernels() > 0) begin_ = std::chrono::steady_clock::now();
+    const bool is_late = begin_ && std::chrono::steady_clock::now() - *begin_ < std::chrono::milliseconds(20);
+    // Without an end, a run that computes nothing before would wait for ever.
+    if (is_late || (!begin_ && ++questions_ < 1'000'000)) return false;
+    return ThreadMessages::is_done(transfer);
+  }
+  bool had_begun() const { return begin_.has_value(); }
+
+ private:
+  std::optional<std::size_t> late_;
+  std::optional<std::chrono::steady_clock::time_point> begin_;
+  int questions_ = 0;
+};
+
+TEST(RunParts, KernelsRunBeforeAllInputsHaveArrived) {
+  const TemporaryFolder folder;
+  onnx_io::testing::GraphParts graph;
+  graph.inputs = {onnx_io::testing::float_info("x", {3, 3})};
+  graph.outputs = {onnx_io::testing::float_info("y", {3, 3})};
+  // The second device reads `late` in its first node, so that it is the first tensor that it receives.
+  graph.nodes = {onnx_io::testing::node("MatMul", "", {"x", "x"}, {"early"}),
+                 onnx_io::testing::node("MatMul", "", {"early", "x"}, {"late"}),
+                 onnx_io::testing::node("MatMul", "", {"late", "late"}, {"a"}),
+                 onnx_io::testing::node("MatMul", "", {"early", "early"}, {"b"}), onnx_io::testing::node("MatMul", "", {"a", "b"}, {"y"})};
+  const std::string bytes = onnx_io::testing::model_of(graph);
+  write(folder.file("model.onnx"), bytes);
+  split(bytes, {0, 0, 1, 1, 1}, 2, folder.path());
+  RunOptions options;
+  options.warm_ups = 0;
+  options.check_against = folder.file("model.onnx");
+  xflow::testing::ThreadNetwork network(2);
+  std::vector<Result<RunResult>> results(2, fail(ErrorCode::internal, "not run"));
+  LateTensor late(network, 1);
+  std::thread reader([&] {
+    RunOptions own = options;
+    own.messages = &late;
+    results[1] = execution::run_parts(folder.path(), own);
+  });
+  xflow::testing::ThreadMessages messages(network, 0);
+  options.messages = &messages;
+  results[0] = execution::run_parts(folder.path(), options);
+  reader.join();
+  for (const auto& result : results) ASSERT_TRUE(result) << result.error().text();
+  EXPECT_TRUE(results[0]->check->equal) << results[0]->check->difference;
+  EXPECT_TRUE(late.had_begun());
+  // The part's own time leaves out that it waited.
+  const RunPart& part = results[0]->parts[1];
+  EXPECT_EQ(part.kernels, 3U);
+  EXPECT_GE((part.end - part.start).count(), 0.02);
+  EXPECT_LE(part.median.count(), (part.end - part.start).count() - 0.015);
 }
 
 // Messages whose first broadcast finds no memory.

@@ -45,11 +45,10 @@ inline onnx_io::testing::GraphParts random_graph(std::mt19937& random, std::size
   return graph;
 }
 
-// Splits a model at random over devices and writes it to a folder. Returns the manifest.
-inline PartManifest split_at_random(const std::string& bytes, std::uint32_t devices, std::mt19937& random, const std::string& folder) {
+// Splits a model over devices, of which each node has one, and writes it to a folder. Returns the manifest.
+inline PartManifest split(const std::string& bytes, const std::vector<std::optional<std::uint32_t>>& placed, std::uint32_t devices,
+                          const std::string& folder) {
   const onnx_io::Document document = onnx_io::testing::parsed(bytes);
-  std::vector<std::optional<std::uint32_t>> placed;
-  for (std::size_t k = 0; k < document.nodes().size(); ++k) placed.emplace_back(k < devices ? k : random() % devices);
   ir::Arena arena;
   const auto lifted = onnx_io::lift(document, arena, {.infer = true});
   const auto parts = parallel::divide(document, placed, {});
@@ -73,6 +72,13 @@ inline PartManifest split_at_random(const std::string& bytes, std::uint32_t devi
   for (const auto& output : parts.outputs) manifest.outputs.push_back(described(output));
   write(folder + "/" + parallel::kManifestName, manifest.to_json());
   return manifest;
+}
+
+inline PartManifest split_at_random(const std::string& bytes, std::uint32_t devices, std::mt19937& random, const std::string& folder) {
+  std::vector<std::optional<std::uint32_t>> placed;
+  for (std::size_t k = 0; k < onnx_io::testing::parsed(bytes).nodes().size(); ++k)
+    placed.emplace_back(k < devices ? k : random() % devices);
+  return split(bytes, placed, devices, folder);
 }
 
 }  // namespace xflow::execution

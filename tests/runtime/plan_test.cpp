@@ -206,6 +206,33 @@ TEST_F(PlanTest, InputsAndOutputsAreNeverOverwritten) {
   EXPECT_EQ(place(plan, 0).bytes, 3 * 64U);
 }
 
+TEST_F(PlanTest, KnowsWhichLaunchNeedsAnInputAndWhichCompletesAnOutput) {
+  const auto softmax = [&](ValueId x) { return op("softmax", {x}, {{"axis", ir::Poly(0)}}); };
+  const ValueId x = input({12, 12});
+  const ValueId z = input({144});
+  const ValueId unread = input({3});
+  const ValueId output = input({4});
+  const ValueId first = softmax(x);
+  const ValueId view = op("reshape", {z}, {{"shape", integer_list({12, 12})}});
+  const ValueId second = op("matmul", {first, softmax(view)});
+  const ValueId seen = op("reshape", {second}, {{"shape", integer_list({144})}});
+  const Plan plan = plan_of({{first, seen, output, softmax(second)}});
+  ASSERT_EQ(plan.launches.size(), 4U);
+  const auto computes = [&](ValueId value) {
+    for (std::size_t k = 0; k < 4; ++k)
+      if (plan.buffer(plan.launches[k].results[0]).value == value) return k;
+    return std::size_t{4};
+  };
+  EXPECT_EQ(needed_before(plan, x), computes(first));
+  EXPECT_EQ(needed_before(plan, z), 1 - computes(first));  // the other softmax, which reads a view
+  EXPECT_EQ(needed_before(plan, unread), 4U);
+  EXPECT_EQ(needed_before(plan, output), 0U);
+  EXPECT_EQ(complete_before(plan, 0), computes(first) + 1);
+  EXPECT_EQ(complete_before(plan, 1), 3U);
+  EXPECT_EQ(complete_before(plan, 2), 0U);
+  EXPECT_EQ(complete_before(plan, 3), 4U);
+}
+
 TEST_F(PlanTest, WhatIsReadAgainIsNotOverwritten) {
   const ValueId x = input({8});
   const ValueId y = op("softmax", {x}, {{"axis", ir::Poly(0)}});

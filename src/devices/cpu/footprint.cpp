@@ -56,7 +56,7 @@ std::string caches_name(std::size_t footprint) { return footprint == 0 ? "warm" 
 
 std::size_t cache_footprint_for(std::size_t bytes, int threads) {
   if (bytes <= second_level_bytes() * static_cast<std::size_t>(threads)) return 0;
-  const auto* const found = std::ranges::lower_bound(kCacheFootprints, bytes);
+  const auto* const found = std::ranges::lower_bound(kCacheFootprints, bytes / 5 * 4);
   return found == kCacheFootprints.end() ? kCacheFootprints.back() : std::max(*found, kCacheFootprints[1]);
 }
 

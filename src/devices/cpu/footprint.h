@@ -21,8 +21,8 @@ inline constexpr std::array<std::size_t, 4> kCacheFootprints = {0, std::size_t{4
 std::string caches_name(std::size_t footprint);  // the name of an element of kCacheFootprints: "warm", "16MiB"
 
 // The element of kCacheFootprints for a run that accesses so many bytes on `threads` cores: 0 if their
-// second-level caches hold all of them, otherwise the smallest element that is not smaller than `bytes`, or
-// the largest element.
+// second-level caches hold all of them, otherwise the smallest element that has at least four fifths of
+// `bytes`, or the largest element.
 std::size_t cache_footprint_for(std::size_t bytes, int threads);
 
 }  // namespace xflow::cost::cpu
