@@ -26,6 +26,7 @@ class CpuPart final : public PartEngine {
     const auto value = find(input);
     return value ? program_.input_memory(*value) : std::vector<std::span<std::byte>>();
   }
+  std::byte* readable_output(std::size_t output) override { return program_.readable_output(output); }
   Result<std::span<const std::byte>> output_memory(std::size_t output) const override { return program_.output_memory(output); }
 
   std::size_t launches() const override { return program_.plan().launches.size(); }

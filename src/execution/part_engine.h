@@ -26,6 +26,9 @@ class PartEngine {
   // The memory of an input, for each of its copies, in the layout of ONNX's raw_data; a run does not change
   // it.
   virtual std::vector<std::span<std::byte>> input_memory(std::string_view input) = 0;
+  // The memory of an output that a later part may read where it is: aligned to 64 bytes, with
+  // cost::cpu::CpuKernel::kSlack bytes after it. Null if it is not, as that of a constant.
+  virtual std::byte* readable_output(std::size_t /*output*/) { return nullptr; }
   // The memory of an output, up to the next run.
   virtual Result<std::span<const std::byte>> output_memory(std::size_t output) const = 0;
 

@@ -9,7 +9,6 @@
 
 #include "src/cost/cost_model.h"
 #include "src/devices/cpu/footprint.h"
-#include "src/devices/cpu/program.h"
 #include "src/execution/cpu_part.h"
 #include "src/execution/launch_order.h"
 #include "src/execution/runner_part.h"
@@ -99,19 +98,22 @@ Seconds PartProgram::complete_after(std::size_t output) const {
   return time;
 }
 
-Result<void> PartProgram::build(cost::cpu::CpuDevice& device, const std::map<std::string, std::size_t, std::less<>>& arrivals,
-                                std::span<const std::string_view> sent) {
+Result<void> PartProgram::build(cost::cpu::CpuDevice& device, const Surroundings& surroundings) {
+  cost::cpu::ProgramOptions options;
+  options.most_bytes = static_cast<double>(api::machine_bytes());
+  options.passing = surroundings.passing;
   std::unordered_map<ir::ValueId, std::size_t> arriving;
-  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k)
-    if (const auto found = arrivals.find(lifted_.input_names[k]); found != arrivals.end())
-      arriving.emplace(lifted_.inputs[k], found->second);
+  for (std::size_t k = 0; k < lifted_.inputs.size(); ++k) {
+    const auto arrival = surroundings.arrivals.find(lifted_.input_names[k]);
+    if (arrival != surroundings.arrivals.end()) arriving.emplace(lifted_.inputs[k], arrival->second);
+    const auto memory = surroundings.inputs.find(lifted_.input_names[k]);
+    if (memory != surroundings.inputs.end()) options.inputs.emplace(lifted_.inputs[k], memory->second);
+  }
   std::unordered_set<ir::ValueId> leaving;
-  for (const std::string_view name : sent) leaving.insert(graph_.outputs[position_of_output(name)]);
+  for (const std::string_view name : surroundings.sent) leaving.insert(graph_.outputs[position_of_output(name)]);
   order_launches(cover_, arriving, std::move(leaving));
   const auto sizes = no_open_sizes();
   plan_ = cost::make_plan(arena_, graph_, cover_, sizes);
-  cost::cpu::ProgramOptions options;
-  options.most_bytes = static_cast<double>(api::machine_bytes());
   XFLOW_TRY(auto program, cost::cpu::Program::build(device, arena_, std::move(plan_), sizes, options));
   engine_ = cpu_part(std::move(program), lifted_, path_);
   for (const onnx_io::ValueInfo& input : document_->main().inputs) {

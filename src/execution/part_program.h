@@ -17,6 +17,7 @@
 #include "src/cost/cost_model.h"
 #include "src/cost/database.h"
 #include "src/devices/cpu/cpu_device.h"
+#include "src/devices/cpu/program.h"
 #include "src/devices/runner/runner.h"
 #include "src/execution/part_engine.h"
 #include "src/ir/graph.h"
@@ -51,11 +52,16 @@ class PartProgram {
   Result<void> cover(cost::cpu::CpuDevice& device, cost::Database& database);
   // After cover(): from the first kernel to the end of the last one that writes an output, as predicted.
   Seconds complete_after(std::size_t output) const;
-  // After cover(): orders the kernels and builds the program. `arrivals`: of inputs that other devices send,
-  // as order_launches(). `sent`: outputs for other devices. Inputs with a default have it. Errors: those of
-  // building.
-  Result<void> build(cost::cpu::CpuDevice& device, const std::map<std::string, std::size_t, std::less<>>& arrivals,
-                     std::span<const std::string_view> sent);
+  // What the program of a part has to do with those of others.
+  struct Surroundings {
+    std::map<std::string, std::size_t, std::less<>> arrivals;  // of inputs that other devices send, as order_launches()
+    std::vector<std::string_view> sent;                        // outputs for other devices
+    std::map<std::string, std::byte*, std::less<>> inputs;     // memory of inputs of this device, PartEngine::readable_output()
+    cost::cpu::PassingMemory* passing = nullptr;               // of all parts of this device
+  };
+  // After cover(): orders the kernels and builds the program. Inputs with a default have it. Errors: those
+  // of building.
+  Result<void> build(cost::cpu::CpuDevice& device, const Surroundings& surroundings);
   // Loads the part as model `number` of a runner, which must outlive this. Inputs with a default have it.
   // Errors: those of runner_part; unsupported for inputs of unknown size.
   Result<void> load(cost::runner::Runner& runner, std::uint32_t number);

@@ -212,14 +212,20 @@ class PartsRun {
   Result<void> build_programs() {
     for (std::size_t k = 0; k < programs_.size(); ++k) {
       if (!is_own(k)) continue;
-      std::map<std::string, std::size_t, std::less<>> arrivals;
-      std::vector<std::string_view> sent;
+      PartProgram::Surroundings around;
+      around.passing = &passing_;
       if (messages_ != nullptr) {
-        arrivals = arrivals_of(manifest_, k, sent_, complete_);
+        around.arrivals = arrivals_of(manifest_, k, sent_, complete_);
         for (const SentTensor& tensor : sent_)
-          if (tensor.source == k) sent.emplace_back(tensor.name);
+          if (tensor.source == k) around.sent.emplace_back(tensor.name);
       }
-      XFLOW_CHECK(programs_[k]->build(*costs_.cpu, arrivals, sent));
+      for (const PartTensor& tensor : manifest_.parts[k].inputs) {
+        if (!tensor.part || !is_own(*tensor.part)) continue;
+        const PartProgram& source = *programs_[*tensor.part];
+        std::byte* const memory = source.engine().readable_output(source.position_of_output(tensor.name));
+        if (memory != nullptr) around.inputs.emplace(tensor.name, memory);
+      }
+      XFLOW_CHECK(programs_[k]->build(*costs_.cpu, around));
     }
     return {};
   }
@@ -446,6 +452,7 @@ class PartsRun {
   PartManifest manifest_;
   api::DeviceCosts costs_;                        // before the programs, whose kernels are of its device
   std::unique_ptr<cost::runner::Runner> runner_;  // likewise
+  cost::cpu::PassingMemory passing_;
   std::vector<std::unique_ptr<PartProgram>> programs_;
   api::InputSet inputs_;
   std::vector<SentTensor> sent_;

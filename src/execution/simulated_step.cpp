@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <compare>
+#include <limits>
 #include <map>
-#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/parallel/cluster.h"
 #include "src/parallel/step_simulator.h"
@@ -16,33 +18,50 @@ namespace xflow::execution {
 
 namespace {
 
-// Nodes of a workload, which are what a part computes between two of its times. The first node and the last
-// one take no time.
-class Spans {
+// What a part does beside computing: it copies a tensor that it sends, or one that it needs.
+struct Copy {
+  double time = 0;  // seconds that the part has computed before
+  bool is_received = false;
+  std::size_t tensor = 0;
+
+  // Of the same time, what was computed is sent first.
+  friend auto operator<=>(const Copy&, const Copy&) = default;
+};
+
+// The tasks of devices in their order.
+class DeviceTasks {
  public:
-  Spans(std::vector<double> times, std::uint32_t first) : times_(std::move(times)), first_(first) {
-    std::ranges::sort(times_);
-    times_.erase(std::unique(times_.begin(), times_.end()), times_.end());
+  explicit DeviceTasks(std::uint32_t devices) : devices_(devices) {}
+
+  std::uint32_t add(std::uint32_t device, double seconds) {
+    const auto node = static_cast<std::uint32_t>(workload_.nodes.size());
+    // A tensor of one device takes no time, but orders its tasks.
+    if (const auto before = last_.find(device); before != last_.end()) add_tensor(before->second, 0, node);
+    last_[device] = node;
+    workload_.nodes.push_back({std::vector<double>(devices_, seconds), 0});
+    placed_.push_back(device);
+    return node;
+  }
+  void add_tensor(std::uint32_t source, double bytes, std::uint32_t reader) { workload_.tensors.push_back({source, bytes, {reader}}); }
+
+  Result<double> step(const parallel::DeviceCluster& cluster) {
+    std::ranges::stable_sort(workload_.tensors, {}, &parallel::WorkloadTensor::source);
+    XFLOW_CHECK(parallel::check_workload(workload_, devices_));
+    return parallel::StepSimulator(workload_, cluster, placed_).step();
   }
 
-  std::uint32_t size() const { return static_cast<std::uint32_t>(times_.size()) + 1; }
-  double seconds(std::uint32_t span) const { return span == 0 || span == times_.size() ? 0 : times_[span] - times_[span - 1]; }
-  // The node that ends at a time, and the one that begins there. They are one at the beginning.
-  std::uint32_t ending(double time) const { return first_ + position(time); }
-  std::uint32_t beginning(double time) const { return time == times_[0] ? first_ : first_ + position(time) + 1; }
-
  private:
-  std::uint32_t position(double time) const { return static_cast<std::uint32_t>(std::ranges::lower_bound(times_, time) - times_.begin()); }
-
-  std::vector<double> times_;  // 0, increasing, the part's
-  std::uint32_t first_;
+  std::uint32_t devices_;
+  parallel::Workload workload_;
+  std::vector<std::uint32_t> placed_;
+  std::map<std::uint32_t, std::uint32_t> last_;  // task of a device
 };
 
 }  // namespace
 
 Result<Seconds> simulated_step(const std::string& cluster, const PartManifest& manifest, std::span<const RunPart> parts,
                                const SentTensors& sent) {
-  XFLOW_TRY(const parallel::DeviceCluster devices, parallel::open_cluster(cluster));
+  XFLOW_TRY(parallel::DeviceCluster devices, parallel::open_cluster(cluster));
   std::vector<std::uint32_t> positions;
   for (const std::string& name : manifest.devices) {
     const auto found = std::ranges::find(devices.devices, name, &parallel::ClusterDevice::name);
@@ -50,43 +69,35 @@ Result<Seconds> simulated_step(const std::string& cluster, const PartManifest& m
       return fail(ErrorCode::unreadable, fmt::format("the cluster has no device '{}'", onnx_io::printable(name)), cluster);
     positions.push_back(static_cast<std::uint32_t>(found - devices.devices.begin()));
   }
-  std::vector<std::vector<double>> times(parts.size());
-  for (std::size_t k = 0; k < parts.size(); ++k) times[k] = {0, parts[k].predicted.count()};
+  const parallel::LinkRates inside = devices.inside;
+  const bool copy_themselves =
+      std::ranges::all_of(positions, [&](std::uint32_t device) { return devices.devices[device].source == parallel::TimeSource::cpu; });
+  if (copy_themselves) devices.inside = {0, std::numeric_limits<double>::max()};
+  std::vector<std::vector<Copy>> copies(parts.size());
   for (std::size_t k = 0; k < sent.tensors.size(); ++k) {
-    times[sent.tensors[k].source].push_back(sent.complete[k]);
-    times[sent.tensors[k].reader].push_back(sent.needed[k]);
+    copies[sent.tensors[k].source].push_back({sent.complete[k], false, k});
+    copies[sent.tensors[k].reader].push_back({sent.needed[k], true, k});
   }
-  parallel::Workload workload;
-  std::vector<std::uint32_t> placed;
-  std::vector<Spans> spans;
-  // Tensors of one device take no time, but order what it computes.
-  std::map<std::uint32_t, std::uint32_t> last;  // node of a device
-  for (std::size_t k = 0; k < parts.size(); ++k) {
-    const Spans& own = spans.emplace_back(std::move(times[k]), static_cast<std::uint32_t>(workload.nodes.size()));
-    const std::uint32_t device = positions[parts[k].device];
-    for (std::uint32_t span = 0; span < own.size(); ++span) {
-      const auto node = static_cast<std::uint32_t>(workload.nodes.size());
-      if (const auto before = last.find(device); before != last.end()) workload.tensors.push_back({before->second, 0, {node}});
-      last[device] = node;
-      workload.nodes.push_back({std::vector<double>(devices.size(), own.seconds(span)), 0});
-      placed.push_back(device);
+  DeviceTasks tasks(devices.size());
+  std::vector<std::uint32_t> leaves(sent.tensors.size());
+  std::vector<std::uint32_t> arrives(sent.tensors.size());
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const std::uint32_t device = positions[parts[part].device];
+    std::ranges::sort(copies[part]);
+    double computed = 0;
+    for (const Copy& copy : copies[part]) {
+      if (copy.time > computed) tasks.add(device, copy.time - computed);
+      computed = copy.time;
+      const SentTensor& tensor = sent.tensors[copy.tensor];
+      const bool is_copied = copy_themselves && devices.same_host(positions[tensor.from], positions[tensor.to]);
+      const double seconds = is_copied ? inside.seconds(std::max(sent.bytes[copy.tensor], 0.0)) / 2 : 0;
+      (copy.is_received ? arrives : leaves)[copy.tensor] = tasks.add(device, seconds);
     }
+    if (parts[part].predicted.count() > computed) tasks.add(device, parts[part].predicted.count() - computed);
   }
-  std::map<std::pair<std::size_t, std::string_view>, parallel::WorkloadTensor> tensors;
-  for (std::size_t k = 0; k < sent.tensors.size(); ++k) {
-    const SentTensor& one = sent.tensors[k];
-    parallel::WorkloadTensor& tensor = tensors[{one.source, one.name}];
-    tensor.source = spans[one.source].ending(sent.complete[k]);
-    tensor.bytes = std::max(sent.bytes[k], 0.0);
-    tensor.readers.push_back(spans[one.reader].beginning(sent.needed[k]));
-  }
-  for (auto& [key, tensor] : tensors) {
-    std::ranges::sort(tensor.readers);
-    workload.tensors.push_back(std::move(tensor));
-  }
-  std::ranges::stable_sort(workload.tensors, {}, &parallel::WorkloadTensor::source);
-  XFLOW_CHECK(parallel::check_workload(workload, devices.size()));
-  return Seconds(parallel::StepSimulator(workload, devices, std::move(placed)).step());
+  for (std::size_t k = 0; k < sent.tensors.size(); ++k) tasks.add_tensor(leaves[k], std::max(sent.bytes[k], 0.0), arrives[k]);
+  XFLOW_TRY(const double step, tasks.step(devices));
+  return Seconds(step);
 }
 
 }  // namespace xflow::execution

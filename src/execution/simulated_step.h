@@ -22,8 +22,9 @@ struct SentTensors {
 
 // The simulated time of a step on a cluster that has the devices of the manifest. A device computes its
 // parts in their order, each for RunPart::predicted. A part sends a tensor when it is complete, and waits
-// when it needs one that has not arrived. Errors: unreadable for a file that is no cluster and for a cluster
-// without one of the devices.
+// when it needs one that has not arrived. If all devices are CPUs, two of one host pass a tensor through
+// their memory: each spends half of the link's time, in which it computes nothing. Errors: unreadable for a
+// file that is no cluster and for a cluster without one of the devices.
 Result<Seconds> simulated_step(const std::string& cluster, const PartManifest& manifest, std::span<const RunPart> parts,
                                const SentTensors& sent);
 

@@ -1,6 +1,7 @@
 #include "src/runtime/plan.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -164,6 +165,27 @@ std::vector<Span> spans_of(const Plan& plan) {
   return spans;
 }
 
+// The buffers whose memory has one of the chosen spans; others have no place.
+Placement place_those(const Plan& plan, const std::vector<Span>& spans, std::size_t slack, std::size_t alignment,
+                      const std::function<bool(const Span&)>& is_chosen) {
+  std::vector<Lifetime> lifetimes(plan.buffers.size());
+  const std::size_t end = plan.launches.empty() ? 0 : plan.launches.size() - 1;
+  for (std::size_t k = 0; k < plan.buffers.size(); ++k) {
+    const auto memory = static_cast<std::size_t>(plan.buffers[k].memory);
+    const Span& span = spans[memory];
+    if (!is_chosen(span)) continue;
+    Lifetime& life = lifetimes[memory];
+    life.bytes = std::max(life.bytes, plan.buffers[k].offset + bytes_of(plan.buffers[k].tensor, plan.buffers[k].layout) + slack);
+    life.first = span.kept ? 0 : span.first;
+    life.last = span.kept || span.read ? end : span.last;
+  }
+  Placement placement = place(lifetimes, alignment);
+  for (std::size_t k = 0; k < plan.buffers.size(); ++k)
+    if (plan.buffers[k].memory != static_cast<BufferId>(k))
+      placement.offsets[k] = placement.offsets[static_cast<std::size_t>(plan.buffers[k].memory)] + plan.buffers[k].offset;
+  return placement;
+}
+
 }  // namespace
 
 Placement place(std::span<const Lifetime> lifetimes, std::size_t alignment) {
@@ -275,22 +297,17 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand) {
 }
 
 Placement place(const Plan& plan, std::size_t slack, std::size_t alignment) {
+  return place_those(plan, spans_of(plan), slack, alignment, [](const Span&) { return true; });
+}
+
+DividedPlacement place_divided(const Plan& plan, std::size_t slack, std::size_t alignment) {
   const std::vector<Span> spans = spans_of(plan);
-  std::vector<Lifetime> lifetimes(plan.buffers.size());
-  const std::size_t end = plan.launches.empty() ? 0 : plan.launches.size() - 1;
-  for (std::size_t k = 0; k < plan.buffers.size(); ++k) {
-    const auto memory = static_cast<std::size_t>(plan.buffers[k].memory);
-    const Span& span = spans[memory];
-    Lifetime& life = lifetimes[memory];
-    life.bytes = std::max(life.bytes, plan.buffers[k].offset + bytes_of(plan.buffers[k].tensor, plan.buffers[k].layout) + slack);
-    life.first = span.kept ? 0 : span.first;
-    life.last = span.kept || span.read ? end : span.last;
-  }
-  Placement placement = place(lifetimes, alignment);
-  for (std::size_t k = 0; k < plan.buffers.size(); ++k)
-    if (plan.buffers[k].memory != static_cast<BufferId>(k))
-      placement.offsets[k] = placement.offsets[static_cast<std::size_t>(plan.buffers[k].memory)] + plan.buffers[k].offset;
-  return placement;
+  const auto is_kept = [](const Span& span) { return span.kept || span.read; };
+  DividedPlacement divided;
+  divided.kept = place_those(plan, spans, slack, alignment, is_kept);
+  divided.passing = place_those(plan, spans, slack, alignment, [&](const Span& span) { return !is_kept(span); });
+  for (const Buffer& buffer : plan.buffers) divided.is_kept.push_back(is_kept(spans[static_cast<std::size_t>(buffer.memory)]));
+  return divided;
 }
 
 std::size_t bytes_of(const ops::TensorSpec& tensor, Layout layout) {

@@ -121,6 +121,14 @@ void put_in_place(Plan& plan, std::size_t launch, std::size_t operand);
 // outputs keep theirs to the end. `slack` bytes follow each buffer.
 Placement place(const Plan& plan, std::size_t slack, std::size_t alignment = 64);
 
+// Placements of a plan in two blocks. A buffer has its offset in one of them.
+struct DividedPlacement {
+  Placement kept;             // what is written before a run or read after it
+  Placement passing;          // what is written and read in a run alone; programs may share it
+  std::vector<bool> is_kept;  // by buffer
+};
+DividedPlacement place_divided(const Plan& plan, std::size_t slack, std::size_t alignment = 64);
+
 // The size of a tensor in a layout in bytes, including the padding of blocked layouts.
 std::size_t bytes_of(const ops::TensorSpec& tensor, Layout layout);
 

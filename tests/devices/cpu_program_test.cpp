@@ -1,7 +1,9 @@
 // Graphs run from end to end on this CPU, compared with the reference.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 
 #include "src/devices/cpu/cpu_executor.h"
@@ -24,11 +26,11 @@ using xflow::testing::graphs::list;
 
 class ProgramTest : public xflow::testing::graphs::GraphTest {
  protected:
-  std::optional<Program> build(const ir::Graph& graph) {
+  std::optional<Program> build(const ir::Graph& graph, const ProgramOptions& options = {}) {
     if (device_ == nullptr) device_ = open_cpu_device().value();
     database_ = Database::open("", device_->info());
     costs_.emplace(arena, *device_, *database_, sizes_);
-    auto program = Program::build(*device_, arena, graph, *costs_, sizes_);
+    auto program = Program::build(*device_, arena, graph, *costs_, sizes_, options);
     EXPECT_TRUE(program) << program.error().text();
     if (!program) return std::nullopt;
     for (const auto& [value, tensor] : bindings_) EXPECT_TRUE(program->write(value, tensor));
@@ -111,6 +113,49 @@ TEST_F(ProgramTest, TensorsAreReadAndWrittenInPlace) {
     }
   }
   EXPECT_EQ(program->output_memory(2)->size(), sizeof(float) * 3);
+}
+
+// Two programs, of which the second one reads what the first one wrote where it is, and both write what passes
+// between their kernels to the same memory.
+TEST_F(ProgramTest, ProgramsThatRunInTurnShareMemory) {
+  const auto softmax = [&](ValueId value) { return op("softmax", {value}, {{"axis", Poly(1)}}); };
+  const ValueId x = input({16, 32});
+  const ValueId z = input({16, 32});
+  const ir::Graph one{{softmax(op("matmul", {softmax(x), constant({32, 32})})), constant({3})}};
+  const ir::Graph two{
+      {op("matmul", {softmax(op("matmul", {softmax(z), constant({32, 64})})), op("reshape", {z}, {{"shape", list({64, 8})}})})}};
+  PassingMemory passing;
+  ProgramOptions options;
+  options.passing = &passing;
+  auto first = build(one, options);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->readable_output(1), nullptr);  // a constant
+  ASSERT_NE(first->readable_output(0), nullptr);
+  EXPECT_EQ(first->readable_output(0), first->output_memory(0)->data());
+  options.inputs.emplace(z, first->readable_output(0));
+  auto second = build(two, options);
+  ASSERT_TRUE(second);
+  for (const std::span<std::byte> memory : second->input_memory(z)) EXPECT_EQ(memory.data(), first->readable_output(0));
+  for (int run = 0; run < 2; ++run) {
+    first->run();
+    second->run();
+  }
+  xflow::testing::expect_outputs(arena, one, bindings_, [&](std::size_t k) { return first->read(k); });
+  xflow::testing::expect_outputs(arena, two, {{z, first->read(0).value()}}, [&](std::size_t k) { return second->read(k); });
+}
+
+TEST(PassingMemory, GrowsWhereMoreIsTaken) {
+  PassingMemory memory;
+  const auto first = memory.take(100);
+  ASSERT_NE(first, nullptr);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(first.get()) % 64, 0U);
+  EXPECT_EQ(memory.take(50), first);
+  EXPECT_EQ(memory.take(100), first);
+  std::memset(first.get(), 1, 100);
+  const auto larger = memory.take(200);
+  EXPECT_NE(larger, first);
+  EXPECT_TRUE(std::all_of(larger.get(), larger.get() + 200, [](std::byte byte) { return byte == std::byte{0}; }));
+  EXPECT_EQ(first.get()[99], std::byte{1});  // still that of who took it
 }
 
 TEST_F(ProgramTest, AResidualThatIsReadLaterIsNotOverwritten) {

@@ -10,14 +10,18 @@ namespace {
 
 using onnx_io::testing::TemporaryFolder;
 
-// Links of one second and a byte a second.
-constexpr const char* kPair = R"({"name": "pair", "devices": [{"name": "a", "kind": "core", "memory": 1e10, "cpu": {}},
-  {"name": "b", "kind": "core", "memory": 1e10, "cpu": {}}], "inside": {"latency": 1, "bandwidth": 1}})";
+// Links of one second and a byte a second, between devices of which this is the cost.
+std::string pair_of(const char* cost) {
+  return fmt::format(R"({{"name": "pair", "devices": [{{"name": "a", "kind": "core", "memory": 1e10, {0}}},
+  {{"name": "b", "kind": "core", "memory": 1e10, {0}}}], "inside": {{"latency": 1, "bandwidth": 1}}}})",
+                     cost);
+}
 
 class SimulatedStep : public ::testing::Test {
  protected:
   void SetUp() override {
-    write(folder.file("pair.json"), kPair);
+    write(folder.file("cpus.json"), pair_of(R"("cpu": {})"));
+    write(folder.file("links.json"), pair_of(R"("roofline": {"launch": 0, "bandwidth": 1, "operations": 1})"));
     manifest.devices = {"a", "b"};
   }
   void add(std::size_t device, double seconds, std::vector<PartTensor> inputs, std::vector<std::string> outputs) {
@@ -27,10 +31,11 @@ class SimulatedStep : public ::testing::Test {
     part.predicted = Seconds(seconds);
     parts.push_back(part);
   }
-  double step(const std::vector<double>& bytes, const std::vector<double>& complete, const std::vector<double>& needed) const {
+  double step(const std::vector<double>& bytes, const std::vector<double>& complete, const std::vector<double>& needed,
+              const std::string& cluster = "links.json") const {
     const std::vector<SentTensor> sent = sent_tensors(manifest);
     EXPECT_EQ(sent.size(), bytes.size());
-    const auto simulated = simulated_step(folder.file("pair.json"), manifest, parts, {sent, bytes, complete, needed});
+    const auto simulated = simulated_step(folder.file(cluster), manifest, parts, {sent, bytes, complete, needed});
     EXPECT_TRUE(simulated) << simulated.error().text();
     return simulated->count();
   }
@@ -56,6 +61,19 @@ TEST_F(SimulatedStep, APartComputesWhileItsInputIsComing) {
   EXPECT_DOUBLE_EQ(step({2}, {0}, {0}), 9);
 }
 
+TEST_F(SimulatedStep, CpusCopyTensorsThemselves) {
+  add(0, 8, {}, {"u"});
+  add(1, 6, {{"u", 0, false}}, {"y"});
+  // The time until the tensor is there is that of the link, and each device spends half of it.
+  EXPECT_DOUBLE_EQ(step({2}, {8}, {0}, "cpus.json"), 17);
+  EXPECT_DOUBLE_EQ(step({2}, {3}, {0}, "cpus.json"), 12);
+  // a computes 3, copies 1.5 and computes 5; b computes 4, copies 1.5 and computes 2.
+  EXPECT_DOUBLE_EQ(step({2}, {3}, {4}, "cpus.json"), 9.5);
+  // b computes 4, copies 1.5 and computes 2 while a computes 1, copies 1.5 and computes 2.
+  parts[0].predicted = Seconds(3);
+  EXPECT_DOUBLE_EQ(step({2}, {1}, {4}, "cpus.json"), 7.5);
+}
+
 TEST_F(SimulatedStep, PartsOfADeviceRunInTheirOrder) {
   add(0, 4, {}, {"u"});
   add(1, 1, {{"u", 0, false}}, {"v"});
@@ -68,7 +86,6 @@ TEST_F(SimulatedStep, PartsOfADeviceRunInTheirOrder) {
 }
 
 TEST_F(SimulatedStep, ATensorOfTwoReadersIsReadByBoth) {
-  manifest.devices = {"a", "b"};
   add(0, 4, {}, {"u"});
   add(1, 1, {{"u", 0, false}}, {"v"});
   add(1, 1, {{"u", 0, false}}, {"w"});

@@ -244,6 +244,26 @@ TEST_F(PlanTest, WhatIsReadAgainIsNotOverwritten) {
   EXPECT_TRUE(dies_at(plan, 2, 0));
 }
 
+TEST_F(PlanTest, WhatPassesInARunHasABlockOfItsOwn) {
+  const ValueId x = input({64});
+  const ValueId y = op("softmax", {x}, {{"axis", ir::Poly(0)}});
+  const ValueId view = op("reshape", {y}, {{"shape", integer_list({8, 8})}});
+  const ValueId z = op("softmax", {view}, {{"axis", ir::Poly(0)}});
+  const ValueId out = op("softmax", {z}, {{"axis", ir::Poly(1)}});
+  const Plan plan = plan_of({{out, op("reshape", {out}, {{"shape", integer_list({64})}})}});
+  const DividedPlacement divided = place_divided(plan, 0);
+  ASSERT_EQ(divided.is_kept.size(), plan.buffers.size());
+  for (std::size_t k = 0; k < plan.buffers.size(); ++k) {
+    const ValueId value = plan.buffers[k].value;
+    EXPECT_EQ(divided.is_kept[k], value != y && value != view && value != z) << k;
+    EXPECT_LE((divided.is_kept[k] ? divided.kept : divided.passing).offsets[k] + 64 * sizeof(float),
+              (divided.is_kept[k] ? divided.kept : divided.passing).bytes);
+  }
+  // The input and the output; y and z, which lives when y is read.
+  EXPECT_EQ(divided.kept.bytes, 2 * 64 * sizeof(float));
+  EXPECT_EQ(divided.passing.bytes, 2 * 64 * sizeof(float));
+}
+
 TEST_F(PlanTest, OpaqueNodesSplitIt) {
   const ValueId x = input({8});
   const ValueId y = op("softmax", {x}, {{"axis", ir::Poly(0)}});

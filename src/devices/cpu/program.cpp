@@ -26,6 +26,16 @@ bool is_empty(const ops::TensorSpec& tensor) { return std::ranges::find(tensor.d
 
 }  // namespace
 
+std::shared_ptr<std::byte> PassingMemory::take(std::size_t bytes) {
+  if (memory_ == nullptr || bytes > bytes_) {
+    memory_ = std::shared_ptr<std::byte>(new (kAlignment) std::byte[std::max<std::size_t>(bytes, 1)],
+                                         [](std::byte* taken) { ::operator delete[](taken, kAlignment); });
+    std::memset(memory_.get(), 0, bytes);
+    bytes_ = bytes;
+  }
+  return memory_;
+}
+
 void Program::Free::operator()(std::byte* bytes) const { ::operator delete[](bytes, kAlignment); }
 
 class Program::Builder {
@@ -190,12 +200,21 @@ class Program::Builder {
 
   Result<void> bind() {
     Program& e = program_;
-    const Placement placement = place(e.plan_, CpuKernel::kSlack);
-    XFLOW_CHECK(take(static_cast<double>(placement.bytes)));
-    e.offsets_ = placement.offsets;
-    e.bytes_ = placement.bytes;
-    e.memory_.reset(new (kAlignment) std::byte[std::max<std::size_t>(placement.bytes, 1)]);
-    std::memset(e.memory_.get(), 0, placement.bytes);
+    const DividedPlacement divided = place_divided(e.plan_, CpuKernel::kSlack);
+    XFLOW_CHECK(take(static_cast<double>(divided.kept.bytes) + static_cast<double>(divided.passing.bytes)));
+    e.kept_.reset(new (kAlignment) std::byte[std::max<std::size_t>(divided.kept.bytes, 1)]);
+    std::memset(e.kept_.get(), 0, divided.kept.bytes);
+    PassingMemory own;
+    e.passing_ = (options_.passing == nullptr ? own : *options_.passing).take(divided.passing.bytes);
+    for (std::size_t k = 0; k < e.plan_.buffers.size(); ++k) {
+      const Buffer& memory = e.plan_.buffer(e.plan_.buffers[k].memory);
+      const auto given = memory.kind == Buffer::Kind::input ? options_.inputs.find(memory.value) : options_.inputs.end();
+      if (given != options_.inputs.end()) {
+        e.places_.push_back(given->second + e.plan_.buffers[k].offset);
+      } else {
+        e.places_.push_back(divided.is_kept[k] ? e.kept_.get() + divided.kept.offsets[k] : e.passing_.get() + divided.passing.offsets[k]);
+      }
+    }
     for (std::size_t k = 0; k < e.plan_.launches.size(); ++k) {
       const PlannedLaunch& launch = e.plan_.launches[k];
       if (e.kernels_[k] == nullptr) continue;
@@ -222,7 +241,7 @@ class Program::Builder {
                 fmt::format("{}: a tensor has {} bytes, the kernel takes {}", ops::to_string(launch.spec), there, bytes));
   }
 
-  std::byte* place_of(BufferId id) const { return program_.memory_.get() + program_.offsets_[static_cast<std::size_t>(id)]; }
+  std::byte* place_of(BufferId id) const { return program_.places_[static_cast<std::size_t>(id)]; }
 
   Result<void> fill(const Buffer& buffer, std::size_t number) {
     XFLOW_TRY(const std::optional<ir::Constant> written, data_.written(buffer, number));
@@ -261,7 +280,7 @@ Result<void> Program::write(ValueId input, const eval::Tensor& tensor) {
     if (buffer.value != input) continue;
     XFLOW_TRY(const ir::Constant constant, input_for(buffer, tensor));
     XFLOW_TRY(const auto bytes, constant.source->bytes());
-    std::ranges::copy(bytes, memory_.get() + offsets_[static_cast<std::size_t>(id)]);
+    std::ranges::copy(bytes, places_[static_cast<std::size_t>(id)]);
   }
   return {};
 }
@@ -306,8 +325,7 @@ std::vector<std::span<std::byte>> Program::input_memory(ValueId input) {
   std::vector<std::span<std::byte>> memory;
   for (const BufferId id : plan_.inputs) {
     const Buffer& buffer = plan_.buffer(id);
-    if (buffer.value == input)
-      memory.emplace_back(memory_.get() + offsets_[static_cast<std::size_t>(id)], bytes_of(buffer.tensor, Layout::plain));
+    if (buffer.value == input) memory.emplace_back(places_[static_cast<std::size_t>(id)], bytes_of(buffer.tensor, Layout::plain));
   }
   return memory;
 }
@@ -317,8 +335,14 @@ Result<std::span<const std::byte>> Program::output_memory(std::size_t output) co
   const auto& id = plan_.outputs[output].buffer;
   if (!id || plan_.buffer(plan_.memory_of(*id)).kind == Buffer::Kind::seeded)
     return fail(ErrorCode::unsupported, fmt::format("output {} is not run", output));
-  return std::span<const std::byte>(memory_.get() + offsets_[static_cast<std::size_t>(*id)],
-                                    bytes_of(plan_.buffer(*id).tensor, Layout::plain));
+  return std::span<const std::byte>(places_[static_cast<std::size_t>(*id)], bytes_of(plan_.buffer(*id).tensor, Layout::plain));
+}
+
+std::byte* Program::readable_output(std::size_t output) const {
+  const auto& id = plan_.outputs[output].buffer;
+  if (fixed_[output] || !id || plan_.buffer(plan_.memory_of(*id)).kind == Buffer::Kind::seeded) return nullptr;
+  std::byte* const place = places_[static_cast<std::size_t>(*id)];
+  return reinterpret_cast<std::uintptr_t>(place) % static_cast<std::size_t>(kAlignment) == 0 ? place : nullptr;
 }
 
 Result<eval::Tensor> Program::read(std::size_t output) const {

@@ -11,6 +11,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "src/devices/cpu/cpu_device.h"
@@ -20,6 +21,17 @@
 
 namespace xflow::cost::cpu {
 
+// Memory for what programs write and read in a run alone. Programs that share it run one after the other.
+class PassingMemory {
+ public:
+  // At least so many bytes, all 0 when they are new. More than were taken before are new memory.
+  std::shared_ptr<std::byte> take(std::size_t bytes);
+
+ private:
+  std::shared_ptr<std::byte> memory_;
+  std::size_t bytes_ = 0;
+};
+
 struct ProgramOptions {
   double most_bytes = 8e9;  // for weights and the memory of a run, including that of index notation
   // The same bound during set-up, when a kernel temporarily has its own tensors, including constants that
@@ -28,9 +40,13 @@ struct ProgramOptions {
   // The chosen implementation of each kernel that has several. Existing entries are used, new choices are
   // added: programs that share the map run equal kernels alike. Null: the program uses a map of its own.
   std::map<std::string, std::string>* chosen = nullptr;
+  PassingMemory* passing = nullptr;  // null: the program has its own
+  // Memory of inputs, in the layout of ONNX's raw_data, which outlives the program: aligned to 64 bytes, and
+  // CpuKernel::kSlack more bytes may be read. Other inputs have memory of the program.
+  std::unordered_map<ir::ValueId, std::byte*> inputs = {};
 };
 
-// A run allocates no memory of its own: kernels, packed weights and the memory block are created before.
+// A run allocates no memory of its own: kernels, packed weights and memory are created before.
 // (oneDNN creates a table of arguments in each launch.) Used by one thread; the device must outlive it.
 class Program final : public GraphProgram {
  public:
@@ -46,7 +62,6 @@ class Program final : public GraphProgram {
                                const ProgramOptions& options = {});
 
   const Plan& plan() const override { return plan_; }
-  std::size_t memory_bytes() const { return bytes_; }  // size of the memory block
 
   Result<void> write(ir::ValueId input, const eval::Tensor& tensor) override;
   Result<void> run_once() override;
@@ -73,6 +88,10 @@ class Program final : public GraphProgram {
   // The memory of an output of the last run, up to the next run. Errors: as read.
   Result<std::span<const std::byte>> output_memory(std::size_t output) const;
 
+  // The memory of an output as that of an input of another program, ProgramOptions::inputs. Null for a
+  // constant, and where it is not aligned.
+  std::byte* readable_output(std::size_t output) const;
+
   // The implementation of launch k: "brgconv:avx512_core", "loop".
   std::string_view implementation(std::size_t launch) const { return kernels_[launch]->implementation(); }
 
@@ -86,9 +105,9 @@ class Program final : public GraphProgram {
   struct Free {
     void operator()(std::byte* bytes) const;
   };
-  std::unique_ptr<std::byte[], Free> memory_;
-  std::size_t bytes_ = 0;
-  std::vector<std::size_t> offsets_;                // by buffer
+  std::unique_ptr<std::byte[], Free> kept_;
+  std::shared_ptr<std::byte> passing_;
+  std::vector<std::byte*> places_;                  // by buffer
   std::vector<std::optional<ir::Constant>> fixed_;  // outputs that are constants
 };
 
