@@ -1,10 +1,11 @@
 """Compares the order of plans by simulated steps with their order by measured ones, and prints a table in Markdown.
 
-    order_plans.py PROGRAM MODELS_PROGRAM WORK [--model NAME] [--scale N] [--plans N] [--repeat N] [--rounds N] [--mpirun COMMAND]
+    order_plans.py PROGRAM MODELS_PROGRAM WORK [--model NAME] [--scale N] [--batch N] [--plans N] [--repeat N] [--rounds N] [--mpirun COMMAND]
 
-PROGRAM is xflow and MODELS_PROGRAM is xflow-bench-models. Of the plans for two processes of this machine, two thirds give the nodes by
-turns to the two devices, between 1 to 32 random cuts of their order, and the others are those that `xflow parallelize` finds from different
-seeds with few proposals, with split nodes. `simulated` is the step that `xflow run --cluster` predicts from the kernels of the parts. All
+PROGRAM is xflow and MODELS_PROGRAM is xflow-bench-models. Of the plans for two processes of this machine, one of five gives the nodes by
+turns to the two devices, between 1 to 32 random cuts of their order. One of five is what `xflow parallelize` finds from another seed with few
+proposals, with split nodes. The others are between both: of a plan of `xflow parallelize`, every second range of nodes between 1 to 16 random
+cuts is on a single device. `simulated` is the step that `xflow run --cluster` predicts from the kernels of the parts. All
 plans run in turn, in several rounds, so that a machine whose speed changes changes all of them; `measured` is the median over the rounds of
 the medians of their steps. A plan whose outputs are not those of the model ends the run. The last line has Spearman's rank correlation of
 all plans, and of those of at most twice the least simulated step.
@@ -18,6 +19,7 @@ import shlex
 import shutil
 import statistics
 
+import onnx
 import run_plans
 from run_plans import milliseconds, run
 
@@ -32,6 +34,26 @@ def cuts_of(program, model, cluster, costs, work, numbers):
         node["device"] = names[sum(k >= cut for cut in cuts) % 2]
     (work / "plan.json").write_text(json.dumps({"version": 1, "nodes": nodes}))
     return f"{len(cuts)} cuts"
+
+
+def mixed_of(program, model, cluster, costs, work, numbers, seed):
+    """A model with the configuration of a found plan, of which every second range of nodes is on one device."""
+    steps = numbers.choice([10, 30, 100])
+    run(program, "parallelize", model, work / "found.onnx", "--cluster", cluster, "--costs", costs, "--steps", steps, "--seed", seed)
+    found = onnx.load(work / "found.onnx")
+    wholes = []
+    for device in ["cpu0", "cpu1"]:
+        (work / "plan.json").write_text(json.dumps({"version": 1, "default": device, "nodes": []}))
+        run(program, "simulate", model, "--cluster", cluster, "--plan", work / "plan.json", "--costs", costs, "--out-model", work / "whole.onnx")
+        wholes.append(onnx.load(work / "whole.onnx"))
+    cuts = sorted(numbers.sample(range(1, len(found.graph.node)), numbers.choice([1, 2, 4, 8, 16])))
+    begins_whole = numbers.choice([0, 1])
+    for k, node in enumerate(found.graph.node):
+        turn = sum(k >= cut for cut in cuts)
+        if turn % 2 == begins_whole:
+            node.CopyFrom(wholes[turn // 2 % 2].graph.node[k])
+    onnx.save(found, work / "mixed.onnx")
+    return f"a plan of {steps} proposals and one device, {len(cuts)} cuts"
 
 
 def ranks(values):
@@ -55,6 +77,7 @@ def main():
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--model", default="inception_v3")
     parser.add_argument("--scale", type=int, default=4)
+    parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--plans", type=int, default=30)
     parser.add_argument("--repeat", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=5)
@@ -64,16 +87,19 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     mpirun = [*shlex.split(arguments.mpirun), "-n", "2", program]
     model, cluster, costs = work / f"{arguments.model}.onnx", work / "cpu-2.json", work / "costs.db"
-    run(arguments.models_program, work, arguments.model, "--scale", arguments.scale)
+    run(arguments.models_program, work, arguments.model, "--scale", arguments.scale, "--batch", arguments.batch)
     run(*mpirun, "devices", "--measure", cluster)
     numbers = random.Random(1)
     plans = []
     for k in range(arguments.plans):
         parts = work / f"parts-{k}"
         shutil.rmtree(parts, ignore_errors=True)
-        if k % 3 < 2:
+        if k % 5 == 0:
             name = cuts_of(program, model, cluster, costs, work, numbers)
             run(program, "split", model, "--plan", work / "plan.json", "--cluster", cluster, "--out", parts)
+        elif k % 5 < 4:
+            name = mixed_of(program, model, cluster, costs, work, numbers, k)
+            run(program, "split", work / "mixed.onnx", "--out", parts)
         else:
             steps = numbers.choice([10, 30, 100, 300])
             name = f"splits, {steps} proposals"

@@ -19,8 +19,10 @@ namespace xflow {
 
 // The options of split.
 struct SplitOptions {
-  std::string cluster;  // a cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json)
-  std::string plan;     // file of a plan (docs/plan.schema.json)
+  // A cluster that is built in (cluster_names()), or a file (docs/cluster.schema.json). Without a plan it
+  // may be empty; then the devices are those of the model's only configuration.
+  std::string cluster;
+  std::string plan;  // file of a plan (docs/plan.schema.json); empty: the multi-device configuration of the model
   // Sizes that the parts declare for dynamic inputs. Types of tensors between parts follow from them.
   std::vector<InputShape> shapes;
   std::vector<std::string> allow_external;  // as InputOptions::allow_external
@@ -69,11 +71,13 @@ struct PartManifest {
 // largest number of changes of the device on a path to it, and a part has the nodes of one device and stage.
 // Nodes are copied byte for byte. Initializers, and nodes that compute constants, are copied to each part
 // that reads them; integers that are known before a run, such as shapes, become initializers. A node that
-// the plan gives no device follows its first reader that has one.
+// the plan gives no device follows its first reader that has one. A configuration may divide tensors; then
+// the parts have the operators that xflow parallelize writes (docs/parallelize.md).
 //
 // Errors: unreadable for a file that is no model, cluster or plan, with the first fault; invalid_argument
-// for shapes that the model does not have; unsupported for a tensor between parts whose type is unknown, and
-// for a model with training graphs or without nodes; io.
+// for shapes that the model does not have, and for a plan without a cluster; unsupported for a tensor
+// between parts whose type is unknown, for a model with training graphs or without nodes, and without a plan
+// for a model that has no configuration, several without a cluster, or one with a fault; io.
 XFLOW_API Result<PartManifest> split(const std::string& model, const std::string& folder, const SplitOptions& options);
 
 }  // namespace xflow

@@ -18,7 +18,7 @@ policy::MeasureStep measured_step(ClusterModel& model, const std::string& path, 
     if (costs->path().empty() || folder.path().empty())
       return fail(ErrorCode::io, "cannot create a folder for parts that are run", std::filesystem::temp_directory_path().string());
     const std::string parts = (folder.path() / "parts").string();
-    XFLOW_CHECK(write_plan_folder({path, model, tasks, split, plan}, cluster, parts));
+    XFLOW_CHECK(write_plan_folder({path, model, tasks, split, plan}, cluster, parts, "xflow parallelize"));
     RunOptions run;
     run.seed = options.seed;
     run.shapes = options.shapes;

@@ -299,7 +299,8 @@ Result<ParallelizeResult> parallelize_file(const std::string& path, const Parall
   }
   if (!options.out_parts.empty()) {
     const SplitPlan plan = parallel::by_device(planned.plan);
-    XFLOW_CHECK(api::write_plan_folder({path, *planned.model, planned.tasks, *planned.split, plan}, cluster, options.out_parts));
+    XFLOW_CHECK(api::write_plan_folder({path, *planned.model, planned.tasks, *planned.split, plan}, cluster, options.out_parts,
+                                       "xflow parallelize"));
   }
   return std::move(planned.result);
 }

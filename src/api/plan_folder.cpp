@@ -71,13 +71,14 @@ Result<onnx_io::Document> document_of(const PlannedParts& planned, const paralle
 
 }  // namespace
 
-Result<void> write_plan_folder(const PlannedParts& planned, const parallel::DeviceCluster& cluster, const std::string& folder) {
+Result<PartManifest> write_plan_folder(const PlannedParts& planned, const parallel::DeviceCluster& cluster, const std::string& folder,
+                                       const std::string& origin) {
   const onnx_io::LiftedModel& lifted = planned.model.lifted();
   const parallel::ModelInterface interface = interface_of(planned);
   XFLOW_TRY(const parallel::PlanParts parts, parallel::parts_of(planned.split, planned.plan, interface));
   PartManifest manifest = manifest_of(lifted, parts, cluster);
   manifest.model = planned.path;
-  manifest.plan = "xflow parallelize";
+  manifest.plan = origin;
   std::vector<onnx_io::Document> documents;
   for (std::size_t k = 0; k < parts.parts.size(); ++k) {
     XFLOW_TRY(onnx_io::Document document, document_of(planned, parts.parts[k]));
@@ -93,7 +94,8 @@ Result<void> write_plan_folder(const PlannedParts& planned, const parallel::Devi
   }
   const std::string text = manifest.to_json();
   const std::string_view chunk = text;
-  return onnx_io::write_file((place / parallel::kManifestName).string(), {&chunk, 1});
+  XFLOW_CHECK(onnx_io::write_file((place / parallel::kManifestName).string(), {&chunk, 1}));
+  return manifest;
 }
 
 }  // namespace xflow::api

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <xflow/error.h>
+#include <xflow/split.h>
 
 #include <string>
 
@@ -24,7 +25,9 @@ struct PlannedParts {
 };
 
 // Writes a model for each device and stage, and their manifest, to a folder that is empty or does not exist.
-// Errors: those of parallel::parts_of; unsupported for an operation that cannot be exported; io.
-Result<void> write_plan_folder(const PlannedParts& planned, const parallel::DeviceCluster& cluster, const std::string& folder);
+// `origin`: of the plan, for the manifest. Errors: those of parallel::parts_of; unsupported for an operation
+// that cannot be exported; io.
+Result<PartManifest> write_plan_folder(const PlannedParts& planned, const parallel::DeviceCluster& cluster, const std::string& folder,
+                                       const std::string& origin);
 
 }  // namespace xflow::api

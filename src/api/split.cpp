@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <utility>
 
 #include "src/api/output_folder.h"
+#include "src/api/split_configured.h"
 #include "src/onnx/document/document_writer.h"
 #include "src/onnx/document/fixed_inputs.h"
 #include "src/onnx/lift/lift.h"
@@ -89,16 +91,30 @@ Result<void> write_parts(const Document& document, const std::vector<std::string
 }
 
 Result<PartManifest> split_file(const std::string& path, const std::string& folder, const SplitOptions& options) {
-  XFLOW_TRY(const parallel::DeviceCluster cluster, parallel::open_cluster(options.cluster));
+  if (!options.plan.empty() && options.cluster.empty()) return fail(ErrorCode::invalid_argument, "a plan needs the cluster of its devices");
+  parallel::DeviceCluster cluster;
+  if (!options.plan.empty()) {
+    XFLOW_TRY(cluster, parallel::open_cluster(options.cluster));
+  }
   XFLOW_TRY(Document document, Document::open(path, options.allow_external));
   if (document.model().training_infos > 0)
     return fail(ErrorCode::unsupported, "the model has training graphs, which read values of several parts", path);
   if (document.main().node_count == 0) return fail(ErrorCode::unsupported, "the model has no nodes to split", path);
   XFLOW_CHECK(onnx_io::fix_inputs(document, options.shapes));
-  XFLOW_TRY(const auto file, onnx_io::FileBytes::open(options.plan));
-  std::vector<std::string_view> names;
-  for (const onnx_io::Node& node : document.nodes(document.main().id)) names.push_back(node.name);
-  XFLOW_TRY(const auto devices, parallel::read_plan(file->bytes(), options.plan, names, cluster));
+  std::vector<std::optional<std::uint32_t>> devices;
+  std::string plan = options.plan;
+  if (options.plan.empty()) {
+    XFLOW_TRY(cluster, api::configured_cluster(document, options.cluster));
+    XFLOW_TRY(auto configured, api::configured_devices(document, cluster));
+    if (!configured.devices) return api::split_configured(path, folder, options, cluster);
+    devices = *std::move(configured.devices);
+    plan = std::move(configured.origin);
+  } else {
+    XFLOW_TRY(const auto file, onnx_io::FileBytes::open(options.plan));
+    std::vector<std::string_view> names;
+    for (const onnx_io::Node& node : document.nodes(document.main().id)) names.push_back(node.name);
+    XFLOW_TRY(devices, parallel::read_plan(file->bytes(), options.plan, names, cluster));
+  }
 
   ir::Arena arena;
   XFLOW_TRY(const onnx_io::LiftedModel lifted, onnx_io::lift(document, arena, {.infer = true}));
@@ -114,7 +130,7 @@ Result<PartManifest> split_file(const std::string& path, const std::string& fold
   }
   PartManifest manifest = manifest_of(document, parts, cluster);
   manifest.model = path;
-  manifest.plan = options.plan;
+  manifest.plan = std::move(plan);
   XFLOW_CHECK(api::prepare_folder(folder));
   XFLOW_CHECK(write_parts(document, bytes, manifest, folder));
   return manifest;

@@ -21,7 +21,9 @@ struct SplitArguments {
 };
 
 ExitCode run_split(SplitArguments& a) {
-  if (const auto found = find_measured_cluster(a.options.cluster); !found) return report(found.error());
+  if (!a.options.cluster.empty()) {
+    if (const auto found = find_measured_cluster(a.options.cluster); !found) return report(found.error());
+  }
   for (const std::string& text : a.shapes) {
     auto shape = parse_input_shape(text);
     if (!shape) return report(shape.error());
@@ -38,9 +40,8 @@ ExitCode run_split(SplitArguments& a) {
 void add_split(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SplitArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
-  sub.add_option("--plan", a->options.plan, "JSON file with a device for each node (docs/plan.schema.json)")->required();
-  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file (docs/parallel.md)", fmt::join(cluster_names(), ", ")))
-      ->required();
+  sub.add_option("--plan", a->options.plan, "JSON file with a device for each node; else the model's configuration");
+  sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file; needed by --plan", fmt::join(cluster_names(), ", ")));
   sub.add_option("--out", a->folder, "folder for the parts, empty or new")->required();
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
   add_allow_external(sub, a->options.allow_external);
@@ -50,7 +51,9 @@ void add_split(CLI::App& sub, Command& command) {
   sub.footer(
       "A part is a set of nodes of one device that runs without waiting in the middle. Each part is an\n"
       "ordinary model, and manifest.json says where its inputs come from (docs/parts.schema.json).\n\n" +
-      examples({"xflow split model.onnx --plan plan.json --cluster pair.json --out parts", "mpirun -n 2 xflow run parts"}));
+      examples({"xflow split model.onnx --plan plan.json --cluster pair.json --out parts",
+                "xflow parallelize model.onnx plan.onnx --cluster pair.json", "xflow split plan.onnx --out parts",
+                "mpirun -n 2 xflow run parts"}));
   sub.callback([a, &command] { command.run = [a] { return run_split(*a); }; });
 }
 

@@ -197,6 +197,20 @@ class ParallelizeTest(ProgramTest):
                 self.assertEqual((0, ""), (run.returncode, run.stderr))
                 self.assertIn("equal: 1 output on 1 set of inputs", run.stdout)
 
+    def test_a_configuration_has_the_parts_of_the_plan(self):
+        _, plan = self.parallelize("plan.onnx", "--parts", "parts")
+        self.assertTrue(any(len(node["devices"]) > 1 for node in plan["nodes"]))
+        self.succeed("split", "plan.onnx", "--out", "configured")
+        manifests = []
+        for folder, origin in [("parts", "xflow parallelize"), ("configured", "configuration 'test' of the model")]:
+            manifests.append(json.loads((self.folder / folder / "manifest.json").read_text()))
+            self.assertEqual(origin, manifests[-1]["plan"])
+        same = ["devices", "parts", "inputs", "outputs"]
+        self.assertEqual([manifests[0][key] for key in same], [manifests[1][key] for key in same])
+        for part in manifests[0]["parts"]:
+            self.assertEqual((self.folder / "parts" / part["file"]).read_bytes(), (self.folder / "configured" / part["file"]).read_bytes())
+        self.succeed("run", "configured", "--check-against", "model.onnx")
+
     def test_a_bias_is_added_once_to_a_sum_of_terms(self):
         bias = numpy_helper.from_array(numpy.full(3, 7, numpy.float32), "b")
         gemm = model_of([helper.make_node("Gemm", ["x", "w", "b"], ["y"], transB=1)], [float_info("x", [1, 64])], [float_info("y", [1, 3])],

@@ -197,6 +197,35 @@ class SplitTest(ProgramTest):
         self.assertEqual([("cpu0", 2), ("cpu1", 1)], self.parts_of(parts.manifest))
         self.assertEqual(["p", "u"], [one["name"] for one in parts.manifest["parts"][1]["inputs"]])
 
+    def test_the_configuration_of_the_model_is_a_plan(self):
+        devices = {0: "cpu0", 1: "cpu0", 2: "cpu1", 3: "cpu0", 4: "cpu1"}
+        self.write("sized.onnx", diamond(batch=3))
+        _, parts = self.split("sized.onnx", devices)
+        self.succeed("simulate", "sized.onnx", "--plan", "plan.json", "--cluster", "pair.json", "--out-model", "plan.onnx")
+        for arguments in [[], ["--cluster", "pair.json"]]:
+            with self.subTest(arguments):
+                folder = f"configured{len(arguments)}"
+                self.succeed("split", "plan.onnx", "--out", folder, *arguments)
+                configured = Parts(self.folder / folder)
+                self.assertEqual([], faults(configured.manifest, SCHEMA))
+                self.assertEqual("configuration 'cpu-2' of the model", configured.manifest["plan"])
+                same = ["devices", "parts", "inputs", "outputs"]
+                self.assertEqual([parts.manifest[key] for key in same], [configured.manifest[key] for key in same])
+                self.agree("sized.onnx", configured, x=self.x())
+
+    def test_messages_on_configurations(self):
+        self.fail_with(3, "diamond.onnx: the model has no multi-device configuration; give a plan", "split", "diamond.onnx", "--out", "parts")
+        self.fail_with(3, "diamond.onnx: the model has no multi-device configuration; give a plan", "split", "diamond.onnx", "--cluster", "pair.json", "--out", "parts")
+        self.plan({}, default="cpu0")
+        self.fail_with(64, "a plan needs the cluster of its devices", "split", "diamond.onnx", "--plan", "plan.json", "--out", "parts")
+        self.write("other.json", json.dumps({**cpu_cluster(), "name": "other"}))
+        self.succeed("simulate", "diamond.onnx", "--policy", "chain", "--cluster", "pair.json", "--out-model", "one.onnx")
+        self.succeed("simulate", "one.onnx", "--policy", "single", "--cluster", "other.json", "--out-model", "two.onnx")
+        self.fail_with(3, "two.onnx: the model has the configurations 'cpu-2', 'other'; give a cluster with the name of one", "split", "two.onnx", "--out", "parts")
+        self.assertFalse((self.folder / "parts").exists())
+        self.succeed("split", "two.onnx", "--cluster", "other.json", "--out", "parts")
+        self.assertEqual(["cpu0"], [device["name"] for device in Parts(self.folder / "parts").manifest["devices"]])
+
     def test_messages(self):
         plan = self.plan({0: "cpu0"}, default="cpu1")
         options = ["--plan", plan, "--cluster", "pair.json", "--out"]
