@@ -45,6 +45,7 @@ Result<DeviceCluster> configured_cluster(const Document& document, const std::st
       return fail(ErrorCode::unsupported, "the model has no multi-device configuration; give a plan", document.origin().name);
     if (all.size() > 1) {
       std::vector<std::string> names;
+      names.reserve(all.size());
       for (const onnx_io::DeviceConfiguration& own : all) names.push_back(onnx_io::in_quotes(own.name));
       return fail(ErrorCode::unsupported,
                   fmt::format("the model has the configurations {}; give a cluster with the name of one", fmt::join(names, ", ")),
