@@ -1,7 +1,8 @@
-"""Verifies what other programs made of models: verify_models.py XFLOW MODELS RESULTS [--timeout 30s] [--certify PYTHON].
+"""Verifies what other programs made of models: verify_models.py XFLOW MODELS RESULTS [--timeout 30s] [--check] [--certify PYTHON].
 
 MODELS has NAME.onnx, RESULTS has NAME.TOOL.onnx. Prints a Markdown table: for each tool how many results are proved, refuted and unknown, and the
-longest time; then a line for each result that is not proved. With --certify, each result whose TOOL begins with onnxsim is also handed to
+longest time; then a line for each result that is not proved. With --check, only results count that `xflow check` finds equal, on the inputs of
+MODELS/NAME.npz if there are any; the others are listed. With --certify, each result whose TOOL begins with onnxsim is also handed to
 onnxsim's own proof, onnxsim.certify of the Python program PYTHON, which needs onnxsim and z3-solver; it gets the same time limit, and stopped
 after three times as long.
 """
@@ -33,6 +34,13 @@ found = certify(onnx.load(sys.argv[1]), onnx.load(sys.argv[2]), total_timeout_ms
 states = sorted(set(found.outputs.values()))
 print("proved" if found.ok else "refuted" if "refuted" in states else "+".join(states))
 """
+
+
+def is_equal(program, model, result):
+    """Whether `xflow check` finds the result equal."""
+    stored = model.with_suffix(".npz")
+    inputs = ["--inputs", stored] if stored.exists() else []
+    return subprocess.run([program, "check", model, result, *inputs], capture_output=True).returncode == 0
 
 
 def seconds_of(text):
@@ -72,6 +80,7 @@ def main():
     parser.add_argument("models", type=pathlib.Path)
     parser.add_argument("results", type=pathlib.Path)
     parser.add_argument("--timeout", default="30s")
+    parser.add_argument("--check", action="store_true")
     parser.add_argument("--certify", metavar="PYTHON")
     arguments = parser.parse_args()
     table = collections.defaultdict(list)
@@ -82,6 +91,9 @@ def main():
         model = arguments.models / f"{name}.onnx"
         if not model.exists():
             continue
+        if arguments.check and not is_equal(arguments.program, model, result):
+            others.append((name, tool, "not equal by xflow check", 0))
+            continue
         verdict, seconds = verify(arguments.program, model, result, arguments.timeout)
         table[tool].append((verdict, seconds))
         if arguments.certify and tool.startswith("onnxsim"):
@@ -89,7 +101,8 @@ def main():
         if verdict not in ("proved", "up to rounding"):
             others.append((name, tool, verdict, seconds))
     print("| tool | results | proved | up to rounding | refuted | unknown | timeout | longest |\n|---|---|---|---|---|---|---|---|")
-    for tool, found in sorted(table.items()):
+    table["all"] = [one for found in table.values() for one in found]
+    for tool, found in table.items():
         count = collections.Counter(verdict.split(":")[0] for verdict, _ in found)
         numbers = [count[verdict] for verdict in ["proved", "up to rounding", "refuted", "unknown", "timeout"]]
         longest = max(seconds for _, seconds in found)

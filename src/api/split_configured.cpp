@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "src/api/cluster_model.h"
@@ -55,9 +57,12 @@ Result<DeviceCluster> configured_cluster(const Document& document, const std::st
     // Faults are those of the configuration, which ConfiguredPlan::read finds.
     const auto count = static_cast<std::uint32_t>(
         std::clamp<std::int64_t>(all[0].num_devices.value_or(1), 1, static_cast<std::int64_t>(parallel::kMostClusterDevices)));
+    // Names that are not unique name nothing; then devices are known by their numbers.
+    const std::set<std::string> names(all[0].devices.begin(), all[0].devices.end());
+    const bool are_named = names.size() == count && all[0].devices.size() == count && !names.contains("");
     for (std::uint32_t k = 0; k < count; ++k) {
       parallel::ClusterDevice device;
-      device.name = all[0].devices.size() == count ? all[0].devices[k] : fmt::format("device{}", k);
+      device.name = are_named ? all[0].devices[k] : fmt::format("device{}", k);
       cluster.devices.push_back(std::move(device));
     }
   }

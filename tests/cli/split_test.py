@@ -213,6 +213,21 @@ class SplitTest(ProgramTest):
                 self.assertEqual([parts.manifest[key] for key in same], [configured.manifest[key] for key in same])
                 self.agree("sized.onnx", configured, x=self.x())
 
+    def test_devices_of_a_configuration_without_names_have_numbers(self):
+        self.write("sized.onnx", diamond(batch=3))
+        self.succeed("simulate", "sized.onnx", "--policy", "chain", "--cluster", "pair.json", "--out-model", "plan.onnx")
+        plan = onnx.load(self.folder / "plan.onnx")
+        for names, expected in [(["a", "b"], ["a", "b"]), (["a", "a"], ["device0", "device1"]), ([], ["device0", "device1"])]:
+            with self.subTest(names):
+                del plan.configuration[0].device[:]
+                plan.configuration[0].device.extend(names)
+                self.write("named.onnx", plan)
+                folder = f"parts-{'-'.join(names)}"
+                self.succeed("split", "named.onnx", "--out", folder)
+                parts = Parts(self.folder / folder)
+                self.assertEqual(expected, [device["name"] for device in parts.manifest["devices"]])
+                self.agree("sized.onnx", parts, x=self.x())
+
     def test_messages_on_configurations(self):
         self.fail_with(3, "diamond.onnx: the model has no multi-device configuration; give a plan", "split", "diamond.onnx", "--out", "parts")
         self.fail_with(3, "diamond.onnx: the model has no multi-device configuration; give a plan", "split", "diamond.onnx", "--cluster", "pair.json", "--out", "parts")
