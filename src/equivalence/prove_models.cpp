@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "src/equivalence/merged_nodes.h"
 #include "src/equivalence/more_runs.h"
 #include "src/equivalence/same_bodies.h"
 #include "src/equivalence/same_nodes.h"
@@ -189,6 +190,8 @@ class Prover {
     proof_.constants.clear();
     proof_.assumed.clear();
     XFLOW_CHECK(clean_up(kind));
+    XFLOW_CHECK(merge_nodes(models_->a(), 0));
+    XFLOW_CHECK(merge_nodes(models_->b(), models_->first_of_b()));
     Folding folding(models_->arena(), *constants_);
     XFLOW_TRY(models_->a().graph, folding.run(models_->a().graph));
     models_->a().names = folding.renamed(models_->a().names);
@@ -219,6 +222,13 @@ class Prover {
       }
       model->names = std::move(names);
     }
+    return {};
+  }
+
+  Result<void> merge_nodes(OneModel& model, std::uint32_t first) {
+    MergedNodes merged(models_->arena(), model.document, first);
+    XFLOW_TRY(model.graph, merged.run(model.graph));
+    model.names = merged.renamed(model.names);
     return {};
   }
 

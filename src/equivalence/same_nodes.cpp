@@ -65,6 +65,11 @@ bool same_context(const Document& a, const Document& b) {
 
 }  // namespace
 
+bool are_equal(const Document& document, const Node& a, const Node& b) {
+  return a.graph == b.graph && a.domain == b.domain && a.op_type == b.op_type && a.overload == b.overload && !draws(document, a) &&
+         has_attributes_of(document, a, b, false) && has_attributes_of(document, b, a, false);
+}
+
 bool SameNodes::operator()(const OpaqueUse& of_a, const OpaqueUse& of_b) const {
   if (of_a.serial == onnx_io::kLeafSerial || of_b.serial == onnx_io::kLeafSerial || of_b.serial < first_of_b_) return false;
   const Node& a = a_.node(onnx_io::NodeId{of_a.serial});

@@ -9,6 +9,10 @@
 
 namespace xflow::equivalence {
 
+// Whether two nodes of one document compute the same of the same operands: equal operators and attributes,
+// bodies byte for byte, and no random numbers.
+bool are_equal(const onnx_io::Document& document, const onnx_io::Node& a, const onnx_io::Node& b);
+
 // Nodes of the same operator, version, attributes and operands; bodies and local functions byte for byte, or
 // bodies of If, Loop and Scan as SameBodies does. Operators that draw random numbers are never the same.
 // Serial numbers of the second document's nodes begin at `first_of_b`.

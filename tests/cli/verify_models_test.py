@@ -409,6 +409,48 @@ class Unknown(VerifyModels):
         nodes = [helper.make_node("RandomNormalLike", ["x"], ["r"]), helper.make_node("Add", ["x", "r"], ["y"])]
         self.unknown(dense(nodes, []), dense(nodes, []))
 
+    def test_nodes_that_compute_the_same_are_one(self):
+        def twice(op_type, *names, **other):
+            nodes = [helper.make_node(op_type, ["x"], [name]) for name in names[:-1]] + [helper.make_node(op_type, ["x"], names[-1:], **other)]
+            return dense([*nodes, helper.make_node("Add", [names[0], names[-1]], ["y"])], [])
+
+        self.assertIn("\nproved", self.proved(twice("Hardmax", "h", "g"), twice("Hardmax", "h")))
+        self.assertIn("\nproved", self.proved(twice("Hardmax", "h"), twice("Hardmax", "h", "g")))
+        self.unknown(twice("Hardmax", "h", "g", axis=0), twice("Hardmax", "h"))
+        self.unknown(twice("Hardmax", "h"), twice("Hardmax", "h", "g", axis=0))
+        self.unknown(twice("RandomNormalLike", "h", "g"), twice("RandomNormalLike", "h"))
+
+    def test_custom_nodes_of_the_same_function_are_one(self):
+        def twice(*names):
+            nodes = [helper.make_node("Foo", ["x"], [name], domain="custom") for name in names]
+            model = dense([*nodes, helper.make_node("Bar", [names[0], names[-1]], ["y"], domain="custom")], [])
+            model.opset_import.append(helper.make_opsetid("custom", 1))
+            return model
+
+        for a, b in [(("f", "g"), ("f", "g")), (("f", "g"), ("f",)), (("f",), ("f", "g"))]:
+            with self.subTest(a=a, b=b):
+                text = self.proved(twice(*a), twice(*b))
+                self.assertTrue(text.endswith("".join(f"  assumed to be the same function: 1 x custom.{name}\n" for name in ("Bar", "Foo")) + "proved\n"), text)
+
+    def test_needless_casts_and_identities_between_unknown_types(self):
+        def chain(*nodes):
+            """Foo, these nodes, and Bar, which have one operand each."""
+            values = [f"v{k}" for k in range(len(nodes) + 2)]
+            made = [helper.make_node(op_type, [values[k]], [values[k + 1]], **attributes) for k, (op_type, attributes) in enumerate(nodes)]
+            model = dense([helper.make_node("Foo", ["x"], ["v0"], domain="custom"), *made,
+                           helper.make_node("Bar", [values[len(nodes)]], ["y"], domain="custom")], [])
+            model.opset_import.append(helper.make_opsetid("custom", 1))
+            return model
+
+        boolean, integer, real = (("Cast", {"to": kind}) for kind in (onnx.TensorProto.BOOL, onnx.TensorProto.INT64, onnx.TensorProto.FLOAT))
+        self.proved(chain(("Not", {}), boolean, ("Identity", {})), chain(("Not", {})))
+        self.proved(chain(("Not", {})), chain(("Not", {}), boolean, ("Identity", {})))
+        self.proved(chain(("Shape", {}), integer), chain(("Shape", {})))
+        # Another type, and a type that is not known.
+        self.unknown(chain(("Not", {}), real), chain(("Not", {})))
+        self.unknown(chain(("Shape", {}), boolean), chain(("Shape", {})))
+        self.unknown(chain(boolean), chain())
+
     def test_random_numbers_of_a_function_are_not_the_same(self):
         body = [helper.make_node("RandomNormalLike", ["v"], ["w"])]
         opsets = [helper.make_opsetid("", 13)]
