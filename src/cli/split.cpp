@@ -40,7 +40,7 @@ ExitCode run_split(SplitArguments& a) {
 void add_split(CLI::App& sub, Command& command) {
   auto a = std::make_shared<SplitArguments>();
   sub.add_option("MODEL", a->model, "ONNX model; - is standard input")->required();
-  sub.add_option("--plan", a->options.plan, "JSON file with a device for each node; else the model's configuration");
+  sub.add_option("--plan", a->options.plan, "JSON file of devices of nodes; else the model's configuration");
   sub.add_option("--cluster", a->options.cluster, fmt::format("{}, cpu-N, or a file; needed by --plan", fmt::join(cluster_names(), ", ")));
   sub.add_option("--out", a->folder, "folder for the parts, empty or new")->required();
   sub.add_option("--shape", a->shapes, "sizes of a dynamic input: x:1,3,48,192 (repeat for each)")->take_all();
