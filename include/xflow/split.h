@@ -35,7 +35,7 @@ struct PartTensor {
   bool has_default = false;         // an input of the model that may be omitted, since it has a default value
 };
 
-// One part: an ordinary model that runs on one device without waiting in the middle.
+// One part: an ordinary model that can run on one device without waiting in the middle.
 struct PartDescription {
   std::size_t device = 0;            // position in PartManifest::devices
   std::string file;                  // relative to the folder of the manifest
@@ -67,12 +67,12 @@ struct PartManifest {
 // Splits the model in the file `model` and writes the parts and manifest.json to `folder`, which must be
 // empty or not exist.
 //
-// A part is a set of nodes of one device that runs without waiting in the middle: the stage of a node is the
-// largest number of changes of the device on a path to it, and a part has the nodes of one device and stage.
-// Nodes are copied byte for byte. Initializers, and nodes that compute constants, are copied to each part
-// that reads them; integers that are known before a run, such as shapes, become initializers. A node that
-// the plan gives no device follows its first reader that has one. A configuration may divide tensors; then
-// the parts have the operators that xflow parallelize writes (docs/parallelize.md).
+// A part is a set of nodes of one device that can run without waiting in the middle: the stage of a node is
+// the largest number of changes of the device on a path to it, and a part has the nodes of one device and
+// stage. Nodes are copied byte for byte. Initializers, and nodes that compute constants, are copied to each
+// part that reads them; integers that are known before a run, such as shapes, become initializers. A node
+// that the plan gives no device follows its first reader that has one. A configuration may divide tensors;
+// then the parts have the operators that xflow parallelize writes (docs/parallelize.md).
 //
 // Errors: unreadable for a file that is no model, cluster or plan, with the first fault; invalid_argument
 // for shapes that the model does not have, and for a plan without a cluster; unsupported for a tensor

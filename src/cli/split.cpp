@@ -49,8 +49,8 @@ void add_split(CLI::App& sub, Command& command) {
   group(sub, "Devices", {"--cluster", "--plan"});
   group(sub, "Output", {"--out"});
   sub.footer(
-      "A part is a set of nodes of one device that runs without waiting in the middle. Each part is an\n"
-      "ordinary model, and manifest.json says where its inputs come from (docs/parts.schema.json).\n\n" +
+      "A part is a set of nodes of one device that can run without waiting in the middle. Each part is\n"
+      "an ordinary model, and manifest.json says where its inputs come from (docs/parts.schema.json).\n\n" +
       examples({"xflow split model.onnx --plan plan.json --cluster pair.json --out parts",
                 "xflow parallelize model.onnx plan.onnx --cluster pair.json", "xflow split plan.onnx --out parts",
                 "mpirun -n 2 xflow run parts"}));
