@@ -1,23 +1,14 @@
 #include "src/equivalence/merged_nodes.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
+#include <utility>
 
+#include "src/equivalence/element_types.h"
 #include "src/equivalence/same_nodes.h"
 #include "src/onnx/lift/lift_operator.h"
 
 namespace xflow::equivalence {
-namespace {
 
 using onnx_io::Node;
-
-// Operators whose results have one type of elements, whatever their operands are (opset 22).
-constexpr std::array<std::string_view, 11> kBooleans = {
-    "And", "Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual", "Not", "Or", "Xor"};
-constexpr std::array<std::string_view, 5> kInt64 = {"ArgMax", "ArgMin", "NonZero", "Shape", "Size"};
-
-}  // namespace
 
 const Node* MergedNodes::node_of(ir::NodeId id) {
   const ir::Node& node = arena().node(id);
@@ -42,10 +33,7 @@ ir::DataType MergedNodes::data_type(ir::ValueId value) {
   if (known != ir::DataType::undefined) return known;
   const Node* node = node_of(value.node);
   if (node == nullptr) return known;
-  const auto is_of = [&](std::string_view name) { return node->is(name); };
-  if (std::ranges::any_of(kBooleans, is_of)) return ir::DataType::boolean;
-  if (std::ranges::any_of(kInt64, is_of)) return ir::DataType::int64;
-  return known;
+  return value.output < node->outputs.size() ? element_type(document_, node->graph, node->outputs[value.output]) : known;
 }
 
 bool MergedNodes::is_needless(const Node& node, ir::ValueId operand) {

@@ -451,6 +451,26 @@ class Unknown(VerifyModels):
         self.unknown(chain(("Shape", {}), boolean), chain(("Shape", {})))
         self.unknown(chain(boolean), chain())
 
+    def test_needless_casts_of_results_without_a_known_rank(self):
+        def model(*casts, then_type=onnx.TensorProto.FLOAT):
+            """A branch and a recurrent node of unknown ranks, and casts of their results."""
+            infos = [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, None), helper.make_tensor_value_info("c", onnx.TensorProto.BOOL, [])]
+            squeezed = helper.make_graph([helper.make_node("Squeeze", ["x"], ["s"]), helper.make_node("Cast", ["s"], ["t"], to=then_type)],
+                                         "then", [], [onnx.ValueInfoProto(name="t")])
+            same = helper.make_graph([helper.make_node("Cast", ["x"], ["e"], to=then_type)], "else", [], [onnx.ValueInfoProto(name="e")])
+            nodes = [helper.make_node("If", ["c"], ["v0"], then_branch=squeezed, else_branch=same)]
+            nodes += [helper.make_node("Cast", [f"v{k}"], [f"v{k + 1}"], to=kind) for k, kind in enumerate(casts)]
+            nodes.append(helper.make_node("Unsqueeze", [f"v{len(casts)}", "axes"], ["y"]))
+            out = [helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, None)]
+            axes = numpy_helper.from_array(numpy.array([0], numpy.int64), "axes")
+            return helper.make_model(helper.make_graph(nodes, "casts", infos, out, [axes]), opset_imports=[helper.make_opsetid("", 13)])
+
+        real, double = onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE
+        self.assertIn("\nproved", self.proved(model(real), model()))
+        self.assertIn("\nproved", self.proved(model(), model(real, real)))
+        self.unknown(model(double, real), model())
+        self.unknown(model(real, then_type=double), model(then_type=double))
+
     def test_random_numbers_of_a_function_are_not_the_same(self):
         body = [helper.make_node("RandomNormalLike", ["v"], ["w"])]
         opsets = [helper.make_opsetid("", 13)]
