@@ -18,10 +18,9 @@
 
 namespace xflow::execution {
 
-// The inputs of a part that other devices send, with their positions in the order in which they arrive, from
-// 1. Those of earlier parts come first, and those of one part in the order in which it completes them:
-//    `complete`, by
-// sent tensor, in seconds from the begin of its part.
+// The inputs of a part that other devices send, with their positions in the order in which they arrive: the
+// first one has 1. Those of earlier parts come first, and those of one part in the order in which it
+// completes them. `complete`: by sent tensor, seconds that its part computes before.
 std::map<std::string, std::size_t, std::less<>> arrivals_of(const PartManifest& manifest, std::size_t part,
                                                             std::span<const SentTensor> sent, std::span<const double> complete);
 
