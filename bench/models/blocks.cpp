@@ -123,6 +123,10 @@ Value unary(Model& model, std::string_view op, const Value& x, const std::string
   return model.node(op, place, std::array{x}, x.dims);
 }
 
+Value silu(Model& model, const Value& x, const std::string& place) {
+  return binary(model, "Mul", x, unary(model, "Sigmoid", x, place), place);
+}
+
 Value binary(Model& model, std::string_view op, const Value& a, const Value& b, const std::string& place) {
   Dims dims = a.dims.size() < b.dims.size() ? b.dims : a.dims;
   for (const Dims& operand : {a.dims, b.dims})
@@ -174,6 +178,18 @@ Value slice(Model& model, const Value& x, std::int64_t axis, std::int64_t begin,
 
 Value flatten(Model& model, const Value& x, const std::string& place) {
   return model.node("Flatten", place, std::array{x}, {x.dims[0], count(x.dims) / x.dims[0]}, {{"axis", std::int64_t{1}}});
+}
+
+Value first_token(Model& model, const Value& x, const std::string& place) {
+  const Value index = model.integer(place + ".index", 0);
+  return model.node("Gather", place, std::array{x, index}, {x.dims[0], x.dims[2]}, {{"axis", std::int64_t{1}}});
+}
+
+Value doubled(Model& model, const Value& x, const std::string& place) {
+  constexpr std::array kScales{1.0F, 1.0F, 2.0F, 2.0F};
+  const Value scales = model.constant(place + ".scales", {4}, kScales);
+  return model.node("Resize", place, std::array{x, Value{}, scales}, {x.dims[0], x.dims[1], 2 * x.dims[2], 2 * x.dims[3]},
+                    {{"coordinate_transformation_mode", "asymmetric"}, {"mode", "nearest"}, {"nearest_mode", "floor"}});
 }
 
 Value split_heads(Model& model, const Value& x, std::int64_t heads, const std::string& place) {

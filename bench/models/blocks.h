@@ -69,6 +69,8 @@ Value softmax(Model& model, const Value& x, const std::string& place);
 Value gelu(Model& model, const Value& x, const std::string& place);
 
 Value unary(Model& model, std::string_view op, const Value& x, const std::string& place);
+// sigmoid(x) · x: two nodes.
+Value silu(Model& model, const Value& x, const std::string& place);
 // With broadcasting.
 Value binary(Model& model, std::string_view op, const Value& a, const Value& b, const std::string& place);
 Value relu(Model& model, const Value& x, const std::string& place);
@@ -81,6 +83,10 @@ Value reshape(Model& model, const Value& x, Dims dims, const std::string& place)
 Value transpose(Model& model, const Value& x, const Dims& permutation, const std::string& place);
 Value slice(Model& model, const Value& x, std::int64_t axis, std::int64_t begin, std::int64_t end, const std::string& place);
 Value flatten(Model& model, const Value& x, const std::string& place);
+// x[:, 0] of [N, S, H]: the first token of each sequence.
+Value first_token(Model& model, const Value& x, const std::string& place);
+// Each pixel of an image four times: Resize to twice the height and width.
+Value doubled(Model& model, const Value& x, const std::string& place);
 
 // [1, S, H·D] -> [1, H, S, D], and back.
 Value split_heads(Model& model, const Value& x, std::int64_t heads, const std::string& place);

@@ -1,6 +1,6 @@
 """Compares what xflow and its peers make of models, in ONNX Runtime with its own optimisations on; prints a table in Markdown.
 
-    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--turns N] [--budget 30s] [--peers FOLDER] [--known] [NAME...]
+    compare_ort.py PROGRAM --work FOLDER [--quickstart MODEL] [--threads 1,2] [--rounds N] [--budget 30s] [--peers FOLDER] [--known] [NAME...]
 
 The models are those of the folder XFLOW_TEST_MODELS (or those of the NAMEs there, without .onnx) and that of the quickstart. The numbers are
 processor times as parts of the original's, medians over interleaved turns with their 95 % intervals. `same` is the original again, which is
@@ -93,7 +93,7 @@ def figures_of(path, options, threads, columns):
     inputs, known = inputs_of(path, quickstart)
     made = variants_of(path, options, threads, inputs, known)
     present = [column for column in columns if made[column]]
-    time, found = ort.ratios([made[column] for column in present], inputs, threads, options.turns)
+    time, found = ort.ratios([made[column] for column in present], inputs, threads, options.rounds)
     result = {"milliseconds": time / 1e6, **dict.fromkeys(columns, "failed")}
     original = path.read_bytes()
     for column, ratio in zip(present, found):
@@ -136,7 +136,7 @@ def main():
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--quickstart", type=pathlib.Path)
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--turns", type=int, default=31)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--budget", default="30s", help="of the search, as for xflow optimize")
     parser.add_argument("--peers", type=pathlib.Path)
     parser.add_argument("--known", action="store_true", help="print what was compared before")

@@ -19,6 +19,8 @@ std::span<const Family> families();
 
 Model alexnet(const Scale& scale);
 Model bert(const Scale& scale);
+Model bert_classifier(const Scale& scale);
+Model hifigan(const Scale& scale);
 Model inception_v3(const Scale& scale);
 Model llama_lora(const Scale& scale);
 Model mobilenet_v3_large(const Scale& scale);
@@ -32,8 +34,11 @@ Model rnnlm(const Scale& scale);
 Model rnntc(const Scale& scale);
 Model squeezenet(const Scale& scale);
 Model unet(const Scale& scale);
+Model vae_decoder(const Scale& scale);
 Model vgg19(const Scale& scale);
 Model vit(const Scale& scale);
+Model vit_b16(const Scale& scale);
 Model whisper(const Scale& scale);
+Model yolov8n(const Scale& scale);
 
 }  // namespace xflow::bench

@@ -123,6 +123,7 @@ std::string Model::Node::message() const {
     if (const auto* integer = std::get_if<std::int64_t>(&value)) builder.integer(key, *integer);
     if (const auto* real = std::get_if<float>(&value)) builder.real(key, *real);
     if (const auto* integers = std::get_if<Dims>(&value)) builder.integers(key, *integers);
+    if (const auto* text = std::get_if<std::string_view>(&value)) builder.string(key, *text);
   }
   return builder.message();
 }

@@ -31,7 +31,7 @@ struct Range {
 // The range around 0 with this standard deviation.
 Range around_zero(double standard_deviation);
 
-using Attributes = std::vector<std::pair<std::string_view, std::variant<std::int64_t, float, Dims>>>;
+using Attributes = std::vector<std::pair<std::string_view, std::variant<std::int64_t, float, Dims, std::string_view>>>;
 
 class Model {
  public:

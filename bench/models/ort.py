@@ -33,24 +33,36 @@ def processor_time(variant, inputs, repeats):
 
 
 def interval(ratios):
-    """The median of `ratios` and the 95 % interval of its bootstrap distribution."""
+    """The median of `ratios`, an array with a row for each round, and the 95 % interval of its bootstrap distribution: of rounds, and of turns in
+    them."""
+    rounds, turns = ratios.shape
     random = numpy.random.default_rng(0)
-    medians = numpy.median(random.choice(ratios, (2000, len(ratios))), axis=1)
+    chosen = ratios[random.integers(rounds, size=(2000, rounds, 1)), random.integers(turns, size=(2000, rounds, turns))]
+    medians = numpy.median(chosen.reshape(2000, -1), axis=1)
     return Ratio(float(numpy.median(ratios)), *(float(q) for q in numpy.quantile(medians, [0.025, 0.975])))
 
 
-def ratios(paths, inputs, threads=1, turns=31, seconds_a_turn=0.02):
+def ratios(paths, inputs, threads=1, rounds=6, turns=6, seconds_a_turn=0.02):
     """(nanoseconds of processor time of one run of the first path, a Ratio for each path; the first one's is the noise of the method).
 
-    Each turn times every variant once, in an order that changes from turn to turn, and the first path a second time."""
-    variants = [session(path, threads) for path in [paths[0], *paths]]
-    for variant in variants:
-        variant.run(None, inputs)
-    once = min(processor_time(variants[0], inputs, 1) for _ in range(3))
-    repeats = max(1, round(seconds_a_turn * 1e9 / max(once, 1)))
-    times = numpy.empty((turns, len(variants)))
+    A round makes a session of every variant, and two of the first path, in an order of its own: two sessions of one model differ by up to 10 %
+    in a process, for as long as they live. Each turn of a round times every session once, in an order that changes from turn to turn. A ratio is
+    that to the mean of the two sessions of the first path, and the first path's that of one of them to the other."""
     random = numpy.random.default_rng(1)
-    for turn in range(turns):
-        for k in random.permutation(len(variants)):
-            times[turn, k] = processor_time(variants[k], inputs, repeats)
-    return float(numpy.median(times[:, 0])), [interval(times[:, k] / times[:, 0]) for k in range(1, len(variants))]
+    paths = [paths[0], *paths]
+    times = numpy.empty((rounds, turns, len(paths)))
+    repeats = None
+    for number in range(rounds):
+        variants = [None] * len(paths)
+        for k in random.permutation(len(paths)):
+            variants[k] = session(paths[k], threads)
+            variants[k].run(None, inputs)
+        if repeats is None:
+            once = min(processor_time(variants[0], inputs, 1) for _ in range(3))
+            repeats = max(1, round(seconds_a_turn * 1e9 / max(once, 1)))
+        for turn in range(turns):
+            for k in random.permutation(len(paths)):
+                times[number, turn, k] = processor_time(variants[k], inputs, repeats)
+    first = times[:, :, :2].mean(axis=2)
+    return float(numpy.median(first)), [interval(times[:, :, 1] / times[:, :, 0]),
+                                        *(interval(times[:, :, k] / first) for k in range(2, len(paths)))]

@@ -1,15 +1,16 @@
 """Makes models smaller and faster with xflow and its peers, and measures what came out.
 
-    compare.py PROGRAM PEERS --work FOLDER [--threads 1,2] [--turns N] [--known] [MODEL.onnx ...] [-- ARGUMENT...]
+    compare.py PROGRAM PEERS --work FOLDER [--threads 1,2] [--rounds N] [--known] [--times] [MODEL.onnx ...] [-- ARGUMENT...]
 
 PROGRAM is xflow, PEERS a Python environment with onnxsim, OnnxSlim and onnxoptimizer (scripts/deps peers). The models are those of the folder
 XFLOW_TEST_MODELS without any MODEL. ARGUMENTs are handed to `xflow optimize`, which times kernels and runs whole models in ONNX Runtime. For
 each model and each tool: the wall time and the largest resident memory of the command; nodes (bodies included) and bytes of the result; whether
 `xflow check` finds it equal and `xflow verify` proves it; and the processor time of a run in ONNX Runtime with its own optimisations on, as a
-part of the original's: the median over turns, in which all results take turns in one process, with its 95 % interval. 'ORT basic' is what ONNX
-Runtime itself writes at its basic level.
+part of the original's, with its 95 % interval, as bench/models/ort.py measures it. 'ORT basic' is what ONNX Runtime itself writes at its basic
+level.
 
-Figures are kept in FOLDER/MODEL/figures.json; with --known they are not measured once more. tables.py makes tables and pictures of them.
+Figures and results are kept in FOLDER/MODEL; with --known they are not made once more. With --times the results are run once more, and nothing
+else is done. tables.py makes tables and pictures of the figures.
 """
 
 import argparse
@@ -63,9 +64,13 @@ onnx.save(onnxoptimizer.optimize(onnx.load(sys.argv[1])), sys.argv[2])
 """
 
 
+def result_of(folder, tool):
+    return folder / f"{tool.replace(' ', '_')}.onnx"
+
+
 def commands(options, source, folder, inputs):
     """{tool: (command, result)}"""
-    made = {tool: folder / f"{tool.replace(' ', '_')}.onnx" for tool in ("onnxsim", "OnnxSlim", "onnxoptimizer", "ORT basic", "xflow simplify", "xflow")}
+    made = {tool: result_of(folder, tool) for tool in ("onnxsim", "OnnxSlim", "onnxoptimizer", "ORT basic", "xflow simplify", "xflow")}
     shapes = [word for name, value in inputs.items() if value.ndim > 0 for word in ("--shape", f"{name}:{','.join(map(str, value.shape))}")]
     return {
         "onnxsim": ([options.peers / "bin/onnxsim", source, made["onnxsim"]], made["onnxsim"]),
@@ -111,26 +116,35 @@ def figures_of(options, source):
         return json.loads(stored.read_text())
     npz = source.with_suffix(".npz")
     inputs = models_test.stored_inputs(npz)[0] if npz.exists() else models_test.seeded_inputs(onnx.load(source))[0]
+    figures = json.loads(stored.read_text()) if options.times else made_by_tools(options, source, folder, inputs)
+    add_times(options, source, folder, inputs, figures)
+    stored.write_text(json.dumps(figures, indent=1))
+    return figures
+
+
+def made_by_tools(options, source, folder, inputs):
+    npz = source.with_suffix(".npz")
     figures = {"model": source.stem, "nodes": simplify_table.count(source), "bytes": bytes_of(source), "tools": {}, "milliseconds": {}}
-    results = {}
     for tool, (command, result) in commands(options, source, folder, inputs).items():
         found = figures["tools"][tool] = run(command, result)
         if "error" in found:
             continue
-        results[tool] = result
         status, found["check"] = answer(options, "check", source, result, *(["--inputs", npz] if npz.exists() else []), "--time-limit", "120s")
         found["equal"] = {0: True, 1: False}.get(status)
         status, found["verdict"] = answer(options, "verify", source, result, "--timeout", "60s")
         found["proved"] = status == 0
         found["kept"] = result.read_bytes() == source.read_bytes()
-    for threads in options.threads:
-        original, ratios = ort.ratios([source, source, *results.values()], inputs, threads, options.turns)
-        figures["milliseconds"][str(threads)] = original / 1e6
-        figures.setdefault("same", {})[str(threads)] = [ratios[1].median, ratios[1].low, ratios[1].high]
-        for tool, ratio in zip(results, ratios[2:]):
-            figures["tools"][tool].setdefault("ratio", {})[str(threads)] = [ratio.median, ratio.low, ratio.high]
-    stored.write_text(json.dumps(figures, indent=1))
     return figures
+
+
+def add_times(options, source, folder, inputs, figures):
+    results = {tool: result_of(folder, tool) for tool, found in figures["tools"].items() if "error" not in found}
+    for threads in options.threads:
+        original, ratios = ort.ratios([source, *results.values()], inputs, threads, options.rounds)
+        figures["milliseconds"][str(threads)] = original / 1e6
+        figures.setdefault("same", {})[str(threads)] = [ratios[0].median, ratios[0].low, ratios[0].high]
+        for tool, ratio in zip(results, ratios[1:]):
+            figures["tools"][tool].setdefault("ratio", {})[str(threads)] = [ratio.median, ratio.low, ratio.high]
 
 
 def main():
@@ -140,8 +154,9 @@ def main():
     parser.add_argument("models", nargs="*", type=pathlib.Path)
     parser.add_argument("--work", type=pathlib.Path, required=True)
     parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--turns", type=int, default=31)
+    parser.add_argument("--rounds", type=int, default=6)
     parser.add_argument("--known", action="store_true", help="keep the figures of earlier runs")
+    parser.add_argument("--times", action="store_true", help="run the results of an earlier run once more")
     words = sys.argv[1:]
     cut = words.index("--") if "--" in words else len(words)
     options = parser.parse_intermixed_args(words[:cut])

@@ -1,9 +1,10 @@
-"""Stores the figures of a comparison with peers, and writes the tables and the picture of the documentation.
+"""Stores the figures of a comparison with peers, and writes the tables and the pictures of the documentation.
 
     tables.py [FOLDER] [--root CHECKOUT] [--note TEXT]
 
 FOLDER is the --work of compare.py; its figures become bench/results/peers.json. Without it the stored ones are used. README.md gets ten rows,
-docs/benchmarks.md all figures. Both have the lines `<!-- peers -->` and `<!-- /peers -->`, and what is between them is replaced.
+the first by name, and the mean of all; docs/benchmarks.md has all figures. Both have the lines `<!-- peers -->` and `<!-- /peers -->`, and what is
+between them is replaced.
 """
 
 import argparse
@@ -142,9 +143,11 @@ def main():
     parts = [note + "### Results\n", verdicts(models)]
     for number in threads:
         parts += [f"### Processor time of a run, {number} thread{'s' if number != '1' else ''}\n", times_table(models, number)]
-    parts += ["![Processor time of a run with one thread, as a part of the original's](images/peers.svg)\n", "### Each model\n", results_table(models)]
+        name = f"peers-{number}.svg"
+        (options.root / "docs/images" / name).write_text(picture_of(models, number))
+        parts.append(f"![Processor time of a run as a part of the original's, threads: {number}](images/{name})\n")
+    parts += ["### Each model\n", results_table(models)]
     replace(options.root / "docs/benchmarks.md", "\n".join(parts))
-    (options.root / "docs/images/peers.svg").write_text(picture_of(models, threads[0]))
 
 
 if __name__ == "__main__":

@@ -167,6 +167,7 @@ struct KernelReport {
   std::uint64_t outliers = 0;           // samples that were interrupted or took at least 1.5 times the median
   std::uint64_t recorded = 0;           // with a profile: kernels with a recorded time
   std::uint64_t modelled = 0;           // with a profile: kernels with a modelled time
+  std::uint64_t left_out = 0;           // kernels that were not timed, since their expected times decided
   std::uint64_t refused = 0;            // measured and known kernels that the device cannot run; the search avoids them
   std::uint64_t failed = 0;             // refused kernels for lack of time or memory, or after the device was lost
   std::string failure = {};             // the message of the first failed kernel

@@ -10,9 +10,19 @@ namespace xflow::cost {
 
 class CostModel::Implementation {
  public:
-  Implementation(const ir::Arena& model_arena, Device& device, Database& database, ir::Symbols::Valuation sizes)
-      : arena(model_arena), costs(device, database), sizes(std::move(sizes)) {
+  Implementation(const ir::Arena& model_arena, Device& device, Database& database, ir::Symbols::Valuation sizes, KernelEstimates* estimates)
+      : arena(model_arena), costs(device, database, estimates), sizes(std::move(sizes)) {
     forget();
+  }
+  // The kernels on which the cover of the graph depends.
+  KernelCosts::Names kernels_of(const ir::Graph& graph) {
+    KernelCosts::Names names;
+    costs.record(&names);
+    Regions now(costs, sizes);
+    const ir::WorkGraph work(arena, graph);
+    const IncrementalCover cover(work, now);
+    costs.record(nullptr);
+    return names;
   }
   void forget() { regions = std::make_unique<Regions>(costs, sizes); }
 
@@ -22,8 +32,8 @@ class CostModel::Implementation {
   std::unique_ptr<Regions> regions;
 };
 
-CostModel::CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes)
-    : implementation_(std::make_unique<Implementation>(arena, device, database, std::move(sizes))) {}
+CostModel::CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes, KernelEstimates* estimates)
+    : implementation_(std::make_unique<Implementation>(arena, device, database, std::move(sizes), estimates)) {}
 CostModel::~CostModel() = default;
 
 Result<Cost> CostModel::cost(const ir::Graph& graph) {
@@ -53,13 +63,7 @@ bool CostModel::remeasure(std::span<const ir::Graph> graphs) {
   if (model.costs.statistics().provisional == 0) return false;
   std::map<std::string, std::size_t> asked;  // by how many of the graphs
   for (const ir::Graph& graph : graphs) {
-    KernelCosts::Names names;
-    model.costs.record(&names);
-    Regions regions(model.costs, model.sizes);
-    const ir::WorkGraph work(model.arena, graph);
-    const IncrementalCover cover(work, regions);
-    model.costs.record(nullptr);
-    for (const std::string& name : names) ++asked[name];
+    for (const std::string& name : model.kernels_of(graph)) ++asked[name];
   }
   KernelCosts::Names deciding;
   for (const auto& [name, count] : asked)
@@ -67,6 +71,25 @@ bool CostModel::remeasure(std::span<const ir::Graph> graphs) {
   return model.costs.remeasure(deciding);
 }
 
+void CostModel::expect_costs(std::optional<double> deviations) { implementation_->costs.expect_costs(deviations); }
+
+bool CostModel::time_kernels(std::span<const ir::Graph> graphs) {
+  bool timed = false;
+  // What was timed may change the covers.
+  while (implementation_->costs.statistics().left_out > 0) {
+    KernelCosts::Names names;
+    for (const ir::Graph& graph : graphs) names.merge(implementation_->kernels_of(graph));
+    if (!implementation_->costs.time(names)) break;
+    timed = true;
+  }
+  return timed;
+}
+
+bool CostModel::is_timed(const ir::Graph& graph) {
+  return implementation_->costs.statistics().left_out == 0 || implementation_->costs.are_timed(implementation_->kernels_of(graph));
+}
+
+bool CostModel::is_outdated() const { return implementation_->regions->is_outdated(); }
 void CostModel::forget() { implementation_->forget(); }
 
 Result<std::vector<CoveredLaunch>> CostModel::launches(const ir::Graph& graph) {

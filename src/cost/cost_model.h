@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -66,6 +67,7 @@ struct CostStatistics {
   std::size_t refused = 0;            // measured or known kernels that the device cannot run
   std::size_t failed = 0;             // refused kernels for lack of time or memory or a lost device
   std::string failure;                // message of the first such failure
+  std::size_t left_out = 0;           // kernels with expected costs, which were not timed
   std::size_t samples = 0;            // timing samples, and how many of them were outliers (see KernelCost)
   std::size_t outliers = 0;
   double measured_seconds = 0;     // wall clock spent timing
@@ -73,14 +75,16 @@ struct CostStatistics {
 };
 
 class IncrementalCost;
+class KernelEstimates;
 
 // Computes the cost of graphs of one arena on one device at one choice of sizes. Caches kernels and fused
 // kernels. Deterministic for given contents of the database.
 class CostModel {
  public:
-  // `sizes` gives the size of each symbolic dimension. The arena, the device and the database must outlive
-  // the model.
-  CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes);
+  // `sizes` gives the size of each symbolic dimension. The arena, the device, the database and the estimates
+  // must outlive the model. Without estimates all kernels on which a price could depend are timed; with them
+  // those that can hardly change a decision are left out (docs/cost.md).
+  CostModel(const ir::Arena& arena, Device& device, Database& database, ir::Symbols::Valuation sizes, KernelEstimates* estimates = nullptr);
   ~CostModel();
   CostModel(const CostModel&) = delete;
   CostModel& operator=(const CostModel&) = delete;
@@ -103,6 +107,17 @@ class CostModel {
   // follow while time is left. True if a cost changed: then earlier results of this model are outdated, and
   // forget() must be called before the next graph is costed.
   bool remeasure(std::span<const ir::Graph> graphs);
+  // Kernels that were not timed have the costs that the estimates expect, and `deviations` standard
+  // deviations of their errors more; earlier results are outdated, as after remeasure(). nullopt, as at
+  // first: they are timed.
+  void expect_costs(std::optional<double> deviations);
+  // Times the kernels of the covers of the graphs that have expected costs. True if a kernel was timed: then
+  // earlier results are outdated, as after remeasure().
+  bool time_kernels(std::span<const ir::Graph> graphs);
+  // Whether no kernel of the cover of the graph has an expected cost.
+  bool is_timed(const ir::Graph& graph);
+  // Whether a price would be another one if it were computed now, because a kernel in it was timed later.
+  bool is_outdated() const;
   // Drops all cached data except the costs of kernels. No graph may be followed meanwhile.
   void forget();
   // The launches of the cover in execution order.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <functional>
 #include <numeric>
 #include <span>
 
@@ -104,7 +106,8 @@ ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>
   return spec;
 }
 
-KernelCosts::KernelCosts(Device& device, Database& database) : device_(device), database_(database) {
+KernelCosts::KernelCosts(Device& device, Database& database, KernelEstimates* estimates)
+    : device_(device), database_(database), estimates_(estimates), may_leave_out_(estimates != nullptr && !device.lookups()) {
   device_.know_fastest_calibration(database_.fastest_calibration());
 }
 
@@ -113,26 +116,105 @@ const DatabaseEntry& KernelCosts::of(const ops::KernelSpec& written, Layout layo
   DatabaseKey key{ops::to_string(spec), layout};
   std::string name_in_memory = key.kernel + "@" + std::string(name(layout));
   if (names_ != nullptr) names_->insert(name_in_memory);
-  if (const auto found = entries_.find(name_in_memory); found != entries_.end()) return found->second;
+  if (const auto found = entries_.find(name_in_memory); found != entries_.end()) {
+    if (!expects_ && expected_.contains(name_in_memory)) time({name_in_memory});
+    return found->second;
+  }
   const DatabaseEntry* stored = database_.find(key);
   DatabaseEntry& entry = entries_[name_in_memory];
   if (stored != nullptr) {
     entry = *stored;
     ++statistics_.known;
+    if (!entry.ran) ++statistics_.refused;
+  } else if (!expects_ || !expect(name_in_memory, key, spec, entry)) {
+    measure_first(key, spec, entry);
   } else {
-    bool lasting = true;
-    const DatabaseEntry now = measure(key, spec, &lasting);
-    entry = lasting ? database_.insert(key, now) : now;
-    ++statistics_.measured;
-    if (!lasting && statistics_.failed++ == 0) statistics_.failure = now.ran.reason;
+    return entry;
   }
-  if (!entry.ran) ++statistics_.refused;
   if (!is_provisional(entry.cost)) return entry;
-  ++statistics_.with_interference;
-  ++statistics_.provisional;
-  provisional_.push_back({std::move(name_in_memory), std::move(key), spec, &entry});
+  note_interference(name_in_memory, key, spec, entry);
   if (stored != nullptr && has_time() && may_gain(provisional_.back())) remeasure(provisional_.back());
   return entry;
+}
+
+Nanoseconds KernelCosts::expected_time(const KernelEstimate& estimate) const {
+  return estimate.cost.median * std::exp(expects_.value_or(0) * estimate.deviation);
+}
+
+void KernelCosts::expect_costs(std::optional<double> deviations) {
+  expects_ = deviations;
+  for (auto& [name_in_memory, kernel] : expected_) kernel.entry->cost.median = expected_time(kernel.estimate);
+}
+
+bool KernelCosts::expect(const std::string& name_in_memory, const DatabaseKey& key, const ops::KernelSpec& spec, DatabaseEntry& entry) {
+  if (!may_leave_out_) return false;
+  const auto estimate = estimates_->expected(spec, key.layout);
+  if (!estimate) return false;
+  entry.cost = estimate->cost;
+  entry.cost.median = expected_time(*estimate);
+  expected_.emplace(name_in_memory, Expected{key, spec, &entry, *estimate});
+  statistics_.left_out = expected_.size();
+  return true;
+}
+
+void KernelCosts::measure_first(const DatabaseKey& key, const ops::KernelSpec& spec, DatabaseEntry& entry) {
+  bool lasting = true;
+  const DatabaseEntry now = measure(key, spec, &lasting);
+  entry = lasting ? database_.insert(key, now) : now;
+  ++statistics_.measured;
+  if (!lasting && statistics_.failed++ == 0) statistics_.failure = now.ran.reason;
+  if (!entry.ran) ++statistics_.refused;
+}
+
+void KernelCosts::note_interference(const std::string& name_in_memory, const DatabaseKey& key, const ops::KernelSpec& spec,
+                                    DatabaseEntry& entry) {
+  ++statistics_.with_interference;
+  ++statistics_.provisional;
+  provisional_.push_back({name_in_memory, key, spec, &entry});
+}
+
+bool KernelCosts::are_timed(const Names& names) const {
+  return std::ranges::none_of(names, [&](const std::string& name_in_memory) { return expected_.contains(name_in_memory); });
+}
+
+bool KernelCosts::time(const Names& names) {
+  std::vector<std::pair<double, std::map<std::string, Expected>::iterator>> wanted;
+  for (auto at = expected_.begin(); at != expected_.end(); ++at)
+    if (names.contains(at->first) && !(at->second.failed && expects_))
+      wanted.emplace_back(at->second.estimate.cost.median.count() * at->second.estimate.deviation, at);
+  std::ranges::stable_sort(wanted, std::greater(), &decltype(wanted)::value_type::first);
+  bool timed = false;
+  for (const auto& [error, at] : wanted) {
+    if (device_.is_stopped()) break;
+    const Expected kernel = at->second;
+    const DatabaseEntry before = *kernel.entry;
+    const std::size_t failed = statistics_.failed;
+    measure_first(kernel.key, kernel.spec, *kernel.entry);
+    if (statistics_.failed != failed && expects_) {  // it keeps what is expected of it
+      --statistics_.refused;
+      --statistics_.measured;
+      *kernel.entry = before;
+      at->second.failed = true;
+      continue;
+    }
+    if (is_provisional(kernel.entry->cost)) note_interference(at->first, kernel.key, kernel.spec, *kernel.entry);
+    expected_.erase(at);
+    timed = true;
+  }
+  statistics_.left_out = expected_.size();
+  return timed;
+}
+
+const DatabaseEntry* KernelCosts::find(const ops::KernelSpec& written, Layout layout) {
+  const ops::KernelSpec spec = in_measured_order(written);
+  const DatabaseKey key{ops::to_string(spec), layout};
+  const std::string name_in_memory = key.kernel + "@" + std::string(name(layout));
+  const bool known = (entries_.contains(name_in_memory) && !expected_.contains(name_in_memory)) || database_.find(key) != nullptr;
+  return known ? &of(spec, layout) : nullptr;
+}
+
+Nanoseconds KernelCosts::at_least(const ops::KernelSpec& spec) {
+  return estimates_ == nullptr ? Nanoseconds{} : estimates_->at_least(spec).value_or(Nanoseconds{});
 }
 
 DatabaseEntry KernelCosts::measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting) {

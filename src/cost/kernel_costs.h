@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -9,6 +11,7 @@
 
 #include "src/cost/cost_model.h"
 #include "src/cost/database.h"
+#include "src/cost/kernel_estimates.h"
 #include "src/kernels/device.h"
 
 namespace xflow::cost {
@@ -21,16 +24,35 @@ ops::KernelSpec in_measured_order(ops::KernelSpec spec, std::vector<std::size_t>
 // Looks up and measures the costs of kernels on one device.
 class KernelCosts {
  public:
-  KernelCosts(Device& device, Database& database);
+  using Names = std::set<std::string>;
+
+  // `estimates`, if given, must outlive the object.
+  KernelCosts(Device& device, Database& database, KernelEstimates* estimates = nullptr);
 
   // The cost of a kernel. The reference stays valid as long as this object. A kernel that an earlier run
   // timed under interference is timed again while time is left and the machine is calmer.
   const DatabaseEntry& of(const ops::KernelSpec& spec, Layout layout);
+  // Kernels that were not timed have the costs that are expected of them, where that is possible, and
+  // `deviations` standard deviations of their errors more. They are not timed then, until time() is called,
+  // or `of` when this is off again (nullopt). Costs change in place.
+  void expect_costs(std::optional<double> deviations);
+  // Times the kernels among `names` that have expected costs, those with the largest possible error first.
+  // True if one was timed; its entry changes in place. What cannot be timed for lack of time keeps its
+  // expected cost, and is refused if nothing is expected any more.
+  bool time(const Names& names);
+  // Whether none of the names has an expected cost.
+  bool are_timed(const Names& names) const;
+
+  // Whether `of` need not be called for all kernels: there are estimates, and kernels have to be timed.
+  bool may_leave_out() const { return may_leave_out_; }
+  // The cost of a kernel that was timed before; null if it was not.
+  const DatabaseEntry* find(const ops::KernelSpec& spec, Layout layout);
+  // A time that the kernel hardly falls below, whether it was timed or not.
+  Nanoseconds at_least(const ops::KernelSpec& spec);
   const CostStatistics& statistics() const { return statistics_; }
   Device& device() const { return device_; }
 
   // Adds the names of all kernels requested from now on to the set. Null stops it.
-  using Names = std::set<std::string>;
   void record(Names* names) { names_ = names; }
   // Times provisional kernels again where the machine is calmer now: first the kernels in `first`, once
   // regardless of the time limit, then those with the largest possible error. True if a cost changed;
@@ -48,6 +70,19 @@ class KernelCosts {
     DatabaseEntry* entry = nullptr;
     bool timed_again = false;  // whether it was timed again
   };
+  struct Expected {
+    DatabaseKey key;
+    ops::KernelSpec spec;
+    DatabaseEntry* entry = nullptr;
+    KernelEstimate estimate;
+    bool failed = false;  // no time was left for it
+  };
+  Nanoseconds expected_time(const KernelEstimate& estimate) const;
+  // Fills a new entry with the expected cost of a kernel, if there is one.
+  bool expect(const std::string& name_in_memory, const DatabaseKey& key, const ops::KernelSpec& spec, DatabaseEntry& entry);
+  // Fills a new entry with the cost that is measured now.
+  void measure_first(const DatabaseKey& key, const ops::KernelSpec& spec, DatabaseEntry& entry);
+  void note_interference(const std::string& name_in_memory, const DatabaseKey& key, const ops::KernelSpec& spec, DatabaseEntry& entry);
   // `lasting` becomes false if the kernel failed only because time or memory ran out or the device was lost.
   DatabaseEntry measure(const DatabaseKey& key, const ops::KernelSpec& spec, bool* lasting = nullptr);
   bool remeasure(Provisional& kernel);
@@ -56,6 +91,10 @@ class KernelCosts {
 
   Device& device_;
   Database& database_;
+  KernelEstimates* estimates_ = nullptr;
+  bool may_leave_out_ = false;
+  std::optional<double> expects_;             // deviations
+  std::map<std::string, Expected> expected_;  // kernels that have expected costs
   std::unordered_map<std::string, DatabaseEntry> entries_;
   std::vector<Provisional> provisional_;  // kernels that were provisional when this run first met them
   CostStatistics statistics_;

@@ -73,6 +73,9 @@ struct FusedChain {
   std::vector<bool> takes;
   std::array<bool, 6> works{};                   // by layout: whether the kernel works in it
   std::array<const DatabaseEntry*, 6> prices{};  // by layout; null until known
+  // By layout: the least price of a kernel that contains this one and was priced before this one was timed.
+  std::array<std::optional<Nanoseconds>, 6> ceilings{};
+  std::optional<Nanoseconds> estimate;  // at least so long, if it was asked for
 };
 
 // Builds, caches and prices fused kernels on one device at one choice of sizes.
@@ -91,11 +94,14 @@ class Regions {
   std::size_t best_prefix(const Chain& chain, Layout arrives);
   // The price of a kernel: the maximum of its own time and the prices of the kernels that it contains. These
   // are the same chain without one element; an anchor stays. So a kernel with less work never has a higher
-  // price, whatever was measured.
+  // price, whatever was measured. With estimates, contained kernels are not timed for it: those that were
+  // not timed count when they are, and then their price is at most that of the kernels that contain them.
   const DatabaseEntry& cost(FusedChain& region, Layout layout);
   // The time of converting a value of a node of this shape between layouts; nullptr if its size is unknown.
   const DatabaseEntry* reorder(const ir::Arena& arena, const NodeShape& shape, ir::ValueId value, Layout from, Layout to);
   std::optional<ops::TensorSpec> tensor(const ir::Arena& arena, ir::ValueId value);
+  // Whether the price of a kernel was bounded by that of one that contains it.
+  bool is_outdated() const { return is_outdated_; }
 
  private:
   struct ChainHash {
@@ -130,6 +136,20 @@ class Regions {
   // The least time of the chain over all ways to cut it. `links` receives the length of the first part.
   std::optional<Nanoseconds> least_time(const Chain& chain, Layout arrives, std::size_t* links);
   const DatabaseEntry& measured(const FusedChain& region, Layout layout);
+  // As measured(), if the kernel was timed; null if it was not.
+  const DatabaseEntry* timed(const FusedChain& region, Layout layout);
+  bool is_timed(const FusedChain& region, Layout layout) { return !costs_.may_leave_out() || timed(region, layout) != nullptr; }
+  // The kernels that this one contains directly, in a layout in which they work.
+  std::vector<FusedChain*> contained_in(const FusedChain& region, Layout layout);
+  // The highest price of a timed kernel in this one; null if there is none.
+  const DatabaseEntry* highest_in(FusedChain& region, Layout layout, std::vector<const FusedChain*>& seen);
+  // Bounds the prices of the kernels in this one that are timed later.
+  void bound_contained(const FusedChain& region, Layout layout, Nanoseconds price);
+  // Bounds of the time of a kernel in any layout, of launch() and of least_time(), without timing anything.
+  // Where the layout is not given, it may be any.
+  Nanoseconds estimate_of(FusedChain& region);
+  Nanoseconds launch_at_least(Chain chain, Layout arrives);
+  Nanoseconds time_at_least(const Chain& chain, std::optional<Layout> arrives);
   bool begins_with_anchor(const Chain& chain) const { return shape(chain[0].shape).role == Role::anchor; }
   const NodeShape& shape(ShapeId id) const { return *shapes_[static_cast<std::size_t>(id)]; }
 
@@ -141,7 +161,8 @@ class Regions {
   std::unordered_map<Chain, std::unique_ptr<FusedChain>, ChainHash> regions_;
   std::array<std::unordered_map<Chain, std::size_t, ChainHash>, 6> decisions_;  // by layout
   std::map<std::tuple<ShapeId, std::uint32_t, Layout, Layout>, const DatabaseEntry*> reorders_;
-  std::deque<DatabaseEntry> raised_;  // prices taken from a contained kernel
+  std::deque<DatabaseEntry> changed_;  // prices taken from another kernel
+  bool is_outdated_ = false;
 };
 
 }  // namespace xflow::cost

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/cost/database.h"
+#include "src/cost/kernel_estimates.h"
 #include "src/devices/cpu/cpu_device.h"
 #include "src/devices/device_kind.h"
 #include "src/devices/gpu/gpu_device.h"

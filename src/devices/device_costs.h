@@ -13,6 +13,7 @@
 namespace xflow::cost {
 class Database;
 class Device;
+class KernelEstimates;
 }  // namespace xflow::cost
 namespace xflow::cost::cpu {
 class CpuDevice;
@@ -67,7 +68,8 @@ struct DeviceCosts {
   std::unique_ptr<cost::runner::RunnerDevice> runner;
   std::unique_ptr<cost::Device> other;
   std::shared_ptr<cost::Database> database;
-  std::optional<DeviceOptions> options;  // the options passed to open()
+  std::unique_ptr<cost::KernelEstimates> estimates;  // from this database
+  std::optional<DeviceOptions> options;              // the options passed to open()
   // Maps the memory footprint of a run to the cache state to time kernels in. Null if the device has no
   // cache states.
   std::function<std::size_t(std::size_t)> cache_footprint_for;

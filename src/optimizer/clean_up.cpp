@@ -97,6 +97,7 @@ class GraphCleanUp {
     search::RuleRewriter rewriter(task_.options.rules, rules::MatchOptions{false, task_.options.exact});
     search::SimplifyOptions options;
     options.max_growth = 0;
+    options.keep_composites = true;
     options.admissible = [&](const ir::Arena& arena, ir::NodeId node) {
       return onnx_io::can_export(arena, node, task_.model.opset).has_value();
     };
@@ -117,8 +118,8 @@ class GraphCleanUp {
     return Attempt{std::move(found), std::move(lowered), nodes};
   }
 
-  // Drops rules that leave more nodes. An IR operation may be part of a document node; removing it can turn
-  // the other parts into nodes of their own.
+  // Drops rules that leave no fewer nodes. An IR operation may be part of a document node; removing it can
+  // turn the other parts into nodes of their own.
   void improve(search::Finalist found, Attempt& best) {
     std::set<std::string, std::less<>> used;
     for (const search::Step& step : found.steps) used.insert(step.rule);
@@ -131,9 +132,11 @@ class GraphCleanUp {
     }
   }
 
+  // Takes it if it leaves fewer nodes, or as many by fewer rewrites.
   bool take_better(search::Finalist found, Attempt& best) {
     auto next = attempt(std::move(found));
-    if (!next || next->nodes >= best.nodes) return false;
+    if (!next || next->nodes > best.nodes) return false;
+    if (next->nodes == best.nodes && next->found.steps.size() >= best.found.steps.size()) return false;
     best = *std::move(next);
     return true;
   }

@@ -14,6 +14,7 @@
 #include "src/devices/cpu/footprint.h"
 #include "src/devices/device_costs.h"
 #include "src/devices/gpu/gpu_device.h"
+#include "src/devices/gpu_roofline.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
 #include "src/onnx/document/document.h"
@@ -88,6 +89,7 @@ Result<void> time_kernels(Lifted& lifted, const OptimizeOptions& options, const 
 cost::profile::Profile profile_of(DeviceCosts& costs) {
   cost::profile::Profile profile = cost::profile::profile_of(*costs.database, costs.device().info());
   profile.views = costs.device().views();
+  if (costs.opened_gpu != nullptr) cost::add_roofline(profile, *costs.opened_gpu);
   return profile;
 }
 

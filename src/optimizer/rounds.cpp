@@ -39,6 +39,7 @@ void add_kernels(KernelReport& kernels, const KernelReport& more) {
   kernels.outliers += more.outliers;
   kernels.recorded += more.recorded;
   kernels.modelled += more.modelled;
+  kernels.left_out += more.left_out;
   kernels.refused += more.refused;
   if (kernels.failed == 0) kernels.failure = more.failure;
   kernels.failed += more.failed;

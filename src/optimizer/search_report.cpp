@@ -109,6 +109,7 @@ KernelReport kernels_of(const cost::CostStatistics& kernels, const cost::Device&
   report.refused = kernels.refused;
   report.failed = kernels.failed;
   report.failure = kernels.failure;
+  report.left_out = kernels.left_out;
   report.device_bytes = device.peak_bytes();
   return report;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "src/devices/cpu/cpu_device.h"
+#include "src/devices/fitted_estimates.h"
 #include "src/devices/gpu/gpu_device.h"
 #include "src/devices/profile/profile_device.h"
 #include "src/devices/runner/runner_device.h"
@@ -42,7 +43,11 @@ Result<DeviceCosts*> Session::open(const OptimizeOptions& options, const std::fu
   }
   // A profile has its own times, and its model's predictions are no measurements, so its database has no
   // file.
-  costs_->database = database(costs_->profile ? "" : options.device.cost_database, costs_->device().info());
+  auto known = database(costs_->profile ? "" : options.device.cost_database, costs_->device().info());
+  if (known != costs_->database) {
+    costs_->estimates = std::make_unique<cost::FittedEstimates>(*known);
+    costs_->database = std::move(known);
+  }
   return costs_.get();
 }
 

@@ -132,6 +132,7 @@ KernelReport kernels(const Json& json) {
   kernels.outliers = count(json, "outliers");
   kernels.recorded = count(json, "recorded");
   kernels.modelled = count(json, "modelled");
+  kernels.left_out = count(json, "left_out");
   kernels.refused = count(json, "refused");
   kernels.failed = count(json, "failed");
   kernels.failure = text(json, "failure");

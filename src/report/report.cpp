@@ -111,7 +111,7 @@ void describe(const KernelReport& report, const Line& line) {
   if (report.recorded + report.modelled > 0) {
     line("kernels", fmt::format("{} recorded in the profile, {} modelled", report.recorded, report.modelled));
   } else {
-    line("kernels", fmt::format("{} measured in {:.1f} s, {} known", report.measured, report.time.count(), report.known));
+    line("kernels", timed_kernels(report));
   }
   if (report.refused > 0) line("", fmt::format("{} of them cannot run there and are not used", report.refused));
   if (report.failed > 0) {
@@ -349,6 +349,24 @@ nlohmann::ordered_json json_of(const std::vector<RewrittenPart>& parts) {
   return json;
 }
 
+nlohmann::ordered_json json_of(const KernelReport& kernels) {
+  return {{"measured", kernels.measured},
+          {"known", kernels.known},
+          {"with_interference", kernels.with_interference},
+          {"measured_again", kernels.timed_again},
+          {"provisional", kernels.provisional},
+          {"seconds", kernels.time.count()},
+          {"samples", kernels.samples},
+          {"outliers", kernels.outliers},
+          {"recorded", kernels.recorded},
+          {"modelled", kernels.modelled},
+          {"left_out", kernels.left_out},
+          {"refused", kernels.refused},
+          {"failed", kernels.failed},
+          {"failure", kernels.failure},
+          {"device_bytes", kernels.device_bytes}};
+}
+
 }  // namespace
 
 std::string OptimizeReport::to_json() const {
@@ -369,20 +387,7 @@ std::string OptimizeReport::to_json() const {
     json["search"]["best"].push_back(
         {{"seconds", best.time.count()}, {"states", best.states}, {"predicted_nanoseconds", best.predicted.count()}});
   if (search.gap) json["search"]["gap"] = json_of(*search.gap, improved ? predicted.after : predicted.before);
-  json["kernels"] = {{"measured", kernels.measured},
-                     {"known", kernels.known},
-                     {"with_interference", kernels.with_interference},
-                     {"measured_again", kernels.timed_again},
-                     {"provisional", kernels.provisional},
-                     {"seconds", kernels.time.count()},
-                     {"samples", kernels.samples},
-                     {"outliers", kernels.outliers},
-                     {"recorded", kernels.recorded},
-                     {"modelled", kernels.modelled},
-                     {"refused", kernels.refused},
-                     {"failed", kernels.failed},
-                     {"failure", kernels.failure},
-                     {"device_bytes", kernels.device_bytes}};
+  json["kernels"] = json_of(kernels);
   json["kernel_changes"] = json_of(kernel_changes);
   json["file_bytes"] = {{"before", file_bytes.before}, {"after", file_bytes.after}};
   json["parameters"] = {{"before", parameters.before}, {"after", parameters.after}};

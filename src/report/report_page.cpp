@@ -298,9 +298,8 @@ void add_method(const OptimizeReport& r, Page& page) {
     if (r.search.stop_reason) terms.emplace_back("end of the search", stop_text(r.search));
     if (r.search.gap) terms.emplace_back("gap", text_of(*r.search.gap, time_of_result(r)));
     const bool profile = r.kernels.recorded + r.kernels.modelled > 0;
-    terms.emplace_back(
-        "kernels", profile ? fmt::format("{} recorded in the profile, {} modelled", r.kernels.recorded, r.kernels.modelled)
-                           : fmt::format("{} measured in {:.1f} s, {} known", r.kernels.measured, r.kernels.time.count(), r.kernels.known));
+    terms.emplace_back("kernels", profile ? fmt::format("{} recorded in the profile, {} modelled", r.kernels.recorded, r.kernels.modelled)
+                                          : timed_kernels(r.kernels));
     if (r.kernels.with_interference > 0)
       terms.emplace_back("interference", fmt::format("{} kernels were timed under interference, {} of them again, {} may be too long",
                                                      r.kernels.with_interference, r.kernels.timed_again, r.kernels.provisional));

@@ -69,6 +69,11 @@ std::string text_of(const BodyReport& body) {
   return text;
 }
 
+std::string timed_kernels(const KernelReport& report) {
+  const std::string text = fmt::format("{} measured in {:.1f} s, {} known", report.measured, report.time.count(), report.known);
+  return report.left_out == 0 ? text : fmt::format("{}, {} not needed", text, report.left_out);
+}
+
 std::string result_text(const OptimizeReport& report) {
   if (!report.improved) return "the original model: " + report.reason;
   if (report.replayed) return "the model of the trace";

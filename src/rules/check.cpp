@@ -453,8 +453,7 @@ class Checker {
 
 Result<void> check(Rule& rule, std::span<const ClassifiedRule> classified) {
   XFLOW_CHECK(Checker(rule).run());
-  find_float_class(rule, classified);
-  return {};
+  return find_float_class(rule, classified);
 }
 
 Result<void> check_as(const Rule& member, Rule& rule) {

@@ -61,6 +61,7 @@ class RuleParser final : public TermParser {
     const std::size_t begin = at_;
     if (is(Token::Kind::word) && !section_ends()) return expected("the end of the name, which is one word such as 'my-rule'");
     skip_lines();
+    if (is_word("numbers")) XFLOW_CHECK(parse_numbers(rule));
     if (is_word("where")) return expected("'with' or 'source'; write guards after the target");
     if (is_word("with")) XFLOW_CHECK(parse_declarations(rule));
     if (!is_word("source")) return expected("'source'");
@@ -90,6 +91,16 @@ class RuleParser final : public TermParser {
   Result<void> end_of_item() {
     if (section_ends()) return {};
     if (!is(Token::Kind::newline)) return expected("the end of the line");
+    skip_lines();
+    return {};
+  }
+
+  // numbers rounding
+  Result<void> parse_numbers(Rule& rule) {
+    ++at_;
+    if (!is_word("rounding")) return expected("'rounding': the only class that a rule can claim");
+    ++at_;
+    rule.claims_rounding = true;
     skip_lines();
     return {};
   }

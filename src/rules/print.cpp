@@ -146,6 +146,7 @@ std::string print(const Rule& rule) {
   std::string text;
   for (const std::string& line : rule.comment) text += fmt::format("#{}\n", line);
   text += fmt::format("rule {}\n", rule.name);
+  if (rule.claims_rounding) text += "  numbers rounding\n";
   if (!rule.declarations.empty()) text += "  with\n";
   for (const Declaration& declaration : rule.declarations) text += fmt::format("    {}\n", print(declaration));
   print_statements(text, "source", rule.source);

@@ -158,6 +158,7 @@ struct Rule {
   std::vector<Statement> source;
   std::vector<Statement> target;
   std::vector<Guard> guards;
+  bool claims_rounding = false;  // the text says `numbers rounding`
   std::string file;
   Place place;
 
@@ -172,7 +173,7 @@ struct Rule {
   bool moves_data = false;
   FloatClass float_class = FloatClass::special;
   // The reasons for the class, as text: "re-associates", "changes the range of exp", "drops x". Empty for
-  // exact rules.
+  // exact rules. The first one is "claimed by the rule" where the computed class is special.
   std::vector<std::string> number_effects;
   RuleHash hash;
 

@@ -1,6 +1,9 @@
 #include "src/rules/rule_kinds.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -36,6 +39,20 @@ std::uint64_t fnv1a(std::string_view text, std::uint64_t basis) {
   return hash ^ (hash >> 29);
 }
 
+// A rule may claim the class rounding where xflow cannot bound its error or cannot compare all elements, but
+// not where it changes more than that.
+Result<void> accept_claim(Rule& rule) {
+  if (!rule.claims_rounding || rule.float_class != FloatClass::special) return {};
+  constexpr std::array<std::string_view, 4> kBounds = {"computes with ", "re-associates", "can cancel", "has too many cases to compare"};
+  for (const std::string& effect : rule.number_effects) {
+    if (std::ranges::any_of(kBounds, [&](std::string_view b) { return effect.starts_with(b); })) continue;
+    return fail(ErrorCode::ill_typed, fmt::format("the rule says 'numbers rounding', but {}", effect), place_text(rule.file, rule.place));
+  }
+  rule.float_class = FloatClass::rounding;
+  rule.number_effects.insert(rule.number_effects.begin(), "claimed by the rule");
+  return {};
+}
+
 }  // namespace
 
 void find_kinds(Rule& rule) {
@@ -55,13 +72,13 @@ void find_kinds(Rule& rule) {
   rule.hash.words = {fnv1a(text, 0xCBF29CE484222325ULL), fnv1a(text, 0x9AE16A3B2F90404FULL)};
 }
 
-void find_float_class(Rule& rule, std::span<const ClassifiedRule> classified) {
+Result<void> find_float_class(Rule& rule, std::span<const ClassifiedRule> classified) {
   const auto known = std::ranges::lower_bound(classified, rule.hash, {}, &ClassifiedRule::rule);
   if (known == classified.end() || known->rule != rule.hash) {
     NumberClass numbers = classify(rule);
     rule.float_class = numbers.float_class;
     rule.number_effects = std::move(numbers.effects);
-    return;
+    return accept_claim(rule);
   }
   rule.float_class = known->float_class;
   rule.number_effects.clear();
@@ -70,6 +87,7 @@ void find_float_class(Rule& rule, std::span<const ClassifiedRule> classified) {
     rule.number_effects.emplace_back(rest.substr(0, end));
     rest.remove_prefix(end + 1);
   }
+  return {};
 }
 
 }  // namespace xflow::rules

@@ -9,6 +9,6 @@ namespace xflow::rules {
 void find_kinds(Rule& rule);
 // Sets float_class and number_effects of a rule that has its hash: those of `classified`, which is in the
 // order of the hashes, or else as classify() does.
-void find_float_class(Rule& rule, std::span<const ClassifiedRule> classified);
+Result<void> find_float_class(Rule& rule, std::span<const ClassifiedRule> classified);
 
 }  // namespace xflow::rules

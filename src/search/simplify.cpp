@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "src/kernels/pattern.h"
 #include "src/ops/operator.h"
 
 namespace xflow::search {
@@ -59,6 +60,25 @@ class RunningOperations {
   std::set<std::string> constants_;
 };
 
+// True if a concatenation of the source joins functions of single elements. relu(x) ++ relu(z) has more
+// operations than relu(x ++ z), but runtimes compute them with what makes x and z.
+bool concatenates_functions(const rules::Rule& rule) {
+  std::map<std::string, const rules::Term*> statements;
+  for (const rules::Statement& statement : rule.source)
+    if (statement.outputs.size() == 1) statements.emplace(statement.outputs[0], &statement.term);
+  const auto is_function = [&](const rules::Term& operand) {
+    const auto named = statements.find(operand.name);
+    const rules::Term& term = operand.kind == rules::Term::Kind::variable && named != statements.end() ? *named->second : operand;
+    return term.kind == rules::Term::Kind::application && ops::get(ops::id_of(term.name)).signature.pointwise;
+  };
+  const std::function<bool(const rules::Term&)> joins = [&](const rules::Term& term) {
+    if (term.kind != rules::Term::Kind::application) return false;
+    if (term.name == "concat" && std::ranges::count_if(term.operands, is_function) > 1) return true;
+    return std::ranges::any_of(term.operands, joins);
+  };
+  return std::ranges::any_of(rule.source, [&](const rules::Statement& statement) { return joins(statement.term); });
+}
+
 class Simplifier {
  public:
   Simplifier(ir::Arena& arena, const ir::Graph& graph, Rewriter& rewriter, const SimplifyOptions& options)
@@ -67,7 +87,9 @@ class Simplifier {
         rewriter_(rewriter),
         options_(options),
         graph_(arena, graph),
-        most_bytes_(static_cast<double>(graph_.constant_bytes()) * (1 + options.max_growth)) {}
+        most_bytes_(static_cast<double>(graph_.constant_bytes()) * (1 + options.max_growth)) {
+    if (options.keep_composites) find_composites();
+  }
 
   Finalist run() {
     for (const NodeId id : graph_.order()) add(id);
@@ -89,6 +111,27 @@ class Simplifier {
   };
 
   static std::size_t index_of(NodeId id) { return static_cast<std::size_t>(id); }
+
+  void find_composites() {
+    const ir::Uses uses(arena_, original_);
+    for (const NodeId exit : uses.order()) {
+      if (arena_.node(exit).kind != ir::NodeKind::operation || arena_.node(exit).is_constant) continue;
+      const auto found = cost::find_composite(arena_, uses, exit);
+      if (!found) continue;
+      std::vector<NodeId>& nodes = composites_.emplace_back();
+      for (const NodeId id : found->inner)
+        if (const auto copy = graph_.copy_of(id)) nodes.push_back(*copy);
+      if (const auto copy = graph_.copy_of(exit)) nodes.push_back(*copy);
+    }
+  }
+
+  // True if a part of the operations of a composite is no longer there.
+  bool breaks_composite() const {
+    return std::ranges::any_of(composites_, [this](const std::vector<NodeId>& nodes) {
+      const auto left = std::ranges::count_if(nodes, [this](NodeId id) { return graph_.contains(id); });
+      return left != 0 && static_cast<std::size_t>(left) != nodes.size();
+    });
+  }
 
   bool is_root(NodeId id) const {
     return index_of(id) < graph_.arena().size() && graph_.contains(id) && graph_.arena().node(id).kind == ir::NodeKind::operation &&
@@ -121,7 +164,7 @@ class Simplifier {
     std::vector<ValueId> originals = originals_of(replacements);
     const bool excluded = options_.excluded && options_.excluded(rewrite.rule, originals);
     if (replacements.empty() || excluded || !graph_.replace(replacements, mark) || graph_.operations() >= operations || !fits(bytes) ||
-        !is_admissible(mark)) {
+        !is_admissible(mark) || breaks_composite()) {
       graph_.undo(mark);
       return false;
     }
@@ -209,12 +252,14 @@ class Simplifier {
   std::vector<bool> queued_;
   std::unordered_map<NodeId, std::set<NodeId>> readers_;  // by node: operations whose rewrites depend on it
   std::unordered_map<NodeId, std::vector<ValueId>> made_for_;
+  std::vector<std::vector<NodeId>> composites_;
   std::vector<Done> done_;
 };
 
 }  // namespace
 
 bool is_clean_up(const rules::Rule& rule) {
+  if (concatenates_functions(rule)) return false;
   RunningOperations source(rule);
   source.add(rule.source);
   RunningOperations target(rule);

@@ -90,7 +90,7 @@ class Judge {
     if (gate_.limits.is_over()) return fail(ErrorCode::limit, gate_.limits.may_continue().reason);
     XFLOW_TRY(Sizes sizes, choose_fitting_sizes(gate_.arena, gate_.original, gate_.inputs, gate_.runs.shapes[number], gate_.runs.inner));
     const ir::Symbols::Valuation valuation = sizes.valuation();
-    cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation);
+    cost::CostModel model(gate_.arena, gate_.costs.device(), *gate_.costs.database, valuation, gate_.costs.estimates.get());
     if (progress_) model.on_measure([this](const std::string&) { progress_(); });
     Choice choice{std::move(sizes), {}};
     for (std::size_t who = 0; who < 2; ++who) {

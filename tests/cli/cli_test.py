@@ -460,7 +460,7 @@ class Optimizing(ProgramTest):
         self.assertRegex(text, r"(?m)^time        \d+\.\d s: search \d+\.\d s, kernels \d+\.\d s, checks \d+\.\d s$")
         self.assertEqual(
             {"measured", "known", "with_interference", "measured_again", "provisional", "seconds", "samples", "outliers", "recorded", "modelled"}
-            | {"refused", "failed", "failure", "device_bytes"},
+            | {"left_out", "refused", "failed", "failure", "device_bytes"},
             set(report["kernels"]),
         )
         self.assertGreater(report["kernels"]["measured"] + report["kernels"]["known"], 0)

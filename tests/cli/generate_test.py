@@ -56,6 +56,61 @@ class Rules(GenerateTest):
         for rules in ("out", "out/equations"):
             self.assertRegex(self.run_program("rules", "check", rules).stdout, r"\A(\d+) of \1 proofs accepted\n\Z")
 
+    def test_fold_parameters(self):
+        files = self.generate("out", "--ops", "add,channels,conv,mul,reshape", "--max-ops", "3", "--jobs", "2")
+        text = files["generated.rules"].decode()
+        report = json.loads(files["generated.json"])
+        # A scale after a convolution goes into the kernel.
+        self.assertIn("""
+# x * conv(z, u) = conv(z, (u * reshape(x)))
+rule conv-of-mul-and-reshape-2-back
+  with
+    x: [1^L, M, 1^S]
+    z: [K, N, S..]
+    u: [M, P, W..]
+  source
+    y = mul(x, conv(z, u, strides: s, pads: p, dilations: d, groups: g))
+  target
+    y = conv(z, mul(u, reshape(x, shape: [M, 1, 1^W])), strides: s, pads: p, dilations: d, groups: g)
+  where
+    1 >= rank(L)
+""", text)
+        # A shift before one goes after it, for kernels of one pixel and without pads.
+        self.assertIn("""
+  source
+    y = conv(add(x, z), u, strides: s, pads: 0, dilations: d, groups: 1)
+  target
+    y = add(conv(x, u, strides: s, pads: 0, dilations: d, groups: 1), conv(reshape(z, shape: [1, M, 1^S]), u, strides: s, pads: 0, dilations: d, groups: 1))
+  where
+    1 >= rank(L)
+""", text)
+        # What pays for constants alone asks for these.
+        self.assertIn("""
+# x + (z + u) = u + (x + z)
+rule add-of-add-folded
+  source
+    y = add(x, add(z, u))
+  target
+    y = add(u, add(x, z))
+  where
+    const(x) and
+    const(z)
+""", text)
+        self.assertEqual(report["shortcuts"], text.count("\nrule shortcut-"))
+        self.assertGreater(report["shortcuts"], 5)
+        self.assertIn("""
+# (x * z) * (u * v) = (x * u) * (z * v)
+rule shortcut-4-mul-of-mul-and-mul-folded
+  source
+    y = mul(mul(x, z), mul(u, v))
+  target
+    y = mul(mul(x, u), mul(z, v))
+  where
+    const(z) and
+    const(v)
+""", text)
+        self.assertEqual([], report["unproved"])
+
     def test_do_not_depend_on_threads_or_memory(self):
         one = self.generate("one", *SMALL)
         self.assertEqual(one, self.generate("two", *SMALL, "--jobs", "2"))

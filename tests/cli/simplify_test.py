@@ -69,6 +69,39 @@ class SimplifyTest(ProgramTest):
     def types(self, model):
         return [node.op_type for node in model.graph.node]
 
+    def test_what_runtimes_compute_as_one_function_stays_whole(self):
+        random = numpy.random.default_rng(0)
+        weights = [weight(name, random.normal(0, 0.5, (8, 8))) for name in ("w", "v")]
+        weights += [weight("scale", random.uniform(0.5, 1.5, 8)), weight("shift", random.normal(0, 1, 8))]
+        weights += [weight("root", 1.4142135), weight("one", 1), weight("half", 0.5)]
+        nodes = [
+            helper.make_node("LayerNormalization", ["x", "scale", "shift"], ["n"], axis=-1),
+            helper.make_node("MatMul", ["n", "w"], ["m"]),
+            helper.make_node("Div", ["m", "root"], ["d"]),
+            helper.make_node("Erf", ["d"], ["e"]),
+            helper.make_node("Add", ["e", "one"], ["p"]),
+            helper.make_node("Mul", ["m", "p"], ["q"]),
+            helper.make_node("Mul", ["q", "half"], ["g"]),
+            helper.make_node("MatMul", ["g", "v"], ["y"]),
+        ]
+        model = model_of(nodes, [float_info("x", ["N", 4, 8])], [float_info("y", ["N", 4, 8])], weights)
+        model.opset_import[0].version = 17
+        self.assertEqual(self.types(model), self.types(self.simplify(model)))
+        # Half of a product alone is folded.
+        del model.graph.node[2:5]
+        model.graph.node[2].CopyFrom(helper.make_node("Mul", ["m", "half"], ["g"]))
+        del model.graph.node[3]
+        self.assertEqual(["LayerNormalization", "MatMul", "MatMul"], self.types(self.simplify(model)))
+
+    def test_functions_of_parts_stay_before_a_concatenation(self):
+        nodes = [
+            helper.make_node("Relu", ["a"], ["p"]),
+            helper.make_node("Relu", ["b"], ["q"]),
+            helper.make_node("Concat", ["p", "q"], ["y"], axis=1),
+        ]
+        model = model_of(nodes, [float_info("a", ["N", 2]), float_info("b", ["N", 3])], [float_info("y", ["N", 5])])
+        self.assertEqual(["Relu", "Relu", "Concat"], self.types(self.simplify(model)))
+
     def test_constants_are_stored_and_computed_before(self):
         nodes = [
             constant("two", numpy.float32([2, 3])),

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include "src/cost/cost_model.h"
+#include "src/cost/kernel_estimates.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
 #include "tests/kernels/random_device.h"
@@ -107,14 +109,26 @@ std::string text(CostModel& model, const Graph& graph) {
   return text;
 }
 
-TEST(Price, OfAChainIsNeverBelowThatOfTheChainWithoutSomeOfIt) {
+// The same for all kernels. By default nothing: then no kernel is left out but those that a price does not need.
+class SameEstimate : public KernelEstimates {
+ public:
+  explicit SameEstimate(std::optional<Nanoseconds> time = std::nullopt) : time_(time) {}
+  std::optional<Nanoseconds> at_least(const ops::KernelSpec&) override { return time_; }
+  std::optional<KernelEstimate> expected(const ops::KernelSpec&, Layout) override { return std::nullopt; }
+
+ private:
+  std::optional<Nanoseconds> time_;
+};
+
+void expect_monotone(KernelEstimates* estimates) {
   int pairs = 0;
   int closer = 0;
   for (std::uint64_t seed = 0; seed < 60; ++seed) {
     RandomDevice device(seed, RandomDevice::adversarial);
     Chains chains(seed);
     Database database = Database::open("", device.info());
-    CostModel model(chains.arena(), device, database, [](ir::SymbolId) { return std::nullopt; });
+    CostModel model(
+        chains.arena(), device, database, [](ir::SymbolId) { return std::nullopt; }, estimates);
     for (int attempt = 0; attempt < 20; ++attempt) {
       const Chains::Chain chain = chains.chain();
       // Each graph of the family against each that it contains, each asked for in a random order.
@@ -143,12 +157,96 @@ TEST(Price, OfAChainIsNeverBelowThatOfTheChainWithoutSomeOfIt) {
   EXPECT_GT(closer, 1000);  // prices are not all the same
 }
 
+TEST(Price, OfAChainIsNeverBelowThatOfTheChainWithoutSomeOfIt) { expect_monotone(nullptr); }
+
+TEST(Price, IsMonotoneWhereContainedKernelsAreTimedLater) {
+  SameEstimate none;
+  expect_monotone(&none);
+}
+
+// Times without errors: what an operator takes alone or in a kernel.
+double true_time(const ops::KernelSpec& spec, double) {
+  const bool anchor = spec.is(ops::Op::Conv) || spec.is(ops::Op::Matmul);
+  return (anchor ? 100.0 : 10.0) + 2 * static_cast<double>(spec.post.size());
+}
+
+// A part of the true time.
+class ShareOfTime : public KernelEstimates {
+ public:
+  explicit ShareOfTime(double share) : share_(share) {}
+  std::optional<Nanoseconds> at_least(const ops::KernelSpec& spec) override { return Nanoseconds{share_ * true_time(spec, 0)}; }
+  std::optional<KernelEstimate> expected(const ops::KernelSpec&, Layout) override { return std::nullopt; }
+
+ private:
+  double share_;
+};
+
+struct Family {
+  std::vector<double> costs;  // of random graphs
+  int timed = 0;
+};
+
+Family costs_of_family(KernelEstimates* estimates) {
+  Family family;
+  RandomDevice device(1, true_time);
+  Chains chains(7);
+  Database database = Database::open("", device.info());
+  CostModel model(
+      chains.arena(), device, database, [](ir::SymbolId) { return std::nullopt; }, estimates);
+  for (int attempt = 0; attempt < 100; ++attempt) family.costs.push_back(model.cost(chains.chain().graph()).value().time.count());
+  family.timed = device.measured;
+  EXPECT_FALSE(model.is_outdated());
+  return family;
+}
+
+TEST(Price, IsTheSameWithFewerTimedKernelsWhereEstimatesHold) {
+  const Family all = costs_of_family(nullptr);
+  SameEstimate none;
+  ShareOfTime share(0.7);
+  const Family without_contained = costs_of_family(&none);
+  const Family bounded = costs_of_family(&share);
+  EXPECT_EQ(without_contained.costs, all.costs);
+  EXPECT_EQ(bounded.costs, all.costs);
+  EXPECT_LT(without_contained.timed, all.timed);
+  EXPECT_LT(bounded.timed, without_contained.timed / 2);
+}
+
+// relu(exp(x)) and what it contains.
+struct Pair {
+  Pair() {
+    const ValueId x = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{6, 8})}, 0);
+    exp = Graph{{ops::apply(arena, "exp", {x}).value()}};
+    both = Graph{{ops::apply(arena, "relu", {exp.outputs[0]}).value()}};
+  }
+  ir::Arena arena;
+  Graph exp;
+  Graph both;
+};
+
+TEST(Price, OfAKernelThatIsTimedLaterIsAtMostThatOfOneThatContainsIt) {
+  const Pair graphs;
+  // The error of a measurement makes the smaller kernel slower.
+  RandomDevice device(1, [](const ops::KernelSpec& spec, double) { return spec.post.empty() ? 103 : 100; });
+  Database database = Database::open("", device.info());
+  SameEstimate two_are_slower(Nanoseconds{60});
+  CostModel model(
+      graphs.arena, device, database, [](ir::SymbolId) { return std::nullopt; }, &two_are_slower);
+  EXPECT_EQ(model.cost(graphs.both).value().time.count(), 100);
+  EXPECT_FALSE(model.is_outdated());
+  EXPECT_EQ(model.cost(graphs.exp).value().time.count(), 100);
+  EXPECT_TRUE(model.is_outdated());
+  model.forget();
+  EXPECT_FALSE(model.is_outdated());
+  EXPECT_EQ(model.cost(graphs.both).value().time.count(), 103);
+  EXPECT_EQ(model.cost(graphs.exp).value().time.count(), 103);
+  EXPECT_FALSE(model.is_outdated());
+}
+
 TEST(Price, IsWhatWasMeasuredWhereMeasurementsAgree) {
   // Each operator takes time of its own, and fused ones take less than apart: nothing is raised.
-  const auto true_time = [](const ops::KernelSpec& spec, double) {
+  RandomDevice device(1, [](const ops::KernelSpec& spec, double) {
     return (spec.is(ops::Op::Conv) ? 100.0 : 10.0) + static_cast<double>(spec.post.size());
-  };
-  RandomDevice device(1, true_time);
+  });
   Chains chains(1);
   Database database = Database::open("", device.info());
   CostModel model(chains.arena(), device, database, [](ir::SymbolId) { return std::nullopt; });
@@ -160,6 +258,78 @@ TEST(Price, IsWhatWasMeasuredWhereMeasurementsAgree) {
       EXPECT_EQ(region.cost.median.count(), (region.kernel.starts_with("convolution") ? 100 : 10) + posts) << region.kernel;
     }
   }
+}
+
+// Expects of each kernel what one of its kind takes, with an error.
+class WrongByAFactor : public KernelEstimates {
+ public:
+  explicit WrongByAFactor(double factor) : factor_(factor) {}
+  std::optional<Nanoseconds> at_least(const ops::KernelSpec&) override { return std::nullopt; }
+  std::optional<KernelEstimate> expected(const ops::KernelSpec& spec, Layout layout) override {
+    if (layout == Layout::any) return std::nullopt;
+    return KernelEstimate{{Nanoseconds{factor_ * true_time(spec, 0)}, {}, 0, layout, layout}, 0.2};
+  }
+
+ private:
+  double factor_;
+};
+
+TEST(Price, IsTheExpectedOneUntilKernelsAreTimed) {
+  const Pair graphs;
+  RandomDevice device(1, true_time);
+  Database database = Database::open("", device.info());
+  WrongByAFactor wrong(3);
+  CostModel model(
+      graphs.arena, device, database, [](ir::SymbolId) { return std::nullopt; }, &wrong);
+  model.expect_costs(-0.5);
+  EXPECT_NEAR(model.cost(graphs.both).value().time.count(), 3 * 12 * std::exp(-0.5 * 0.2), 1e-3);
+  EXPECT_EQ(device.measured, 0);
+  EXPECT_FALSE(model.is_timed(graphs.both));
+  EXPECT_GT(model.statistics().left_out, 0U);
+  EXPECT_EQ(database.size(), 0U);  // what is expected is not stored
+
+  const std::array both = {graphs.both};
+  EXPECT_TRUE(model.time_kernels(both));
+  EXPECT_TRUE(model.is_timed(graphs.both));
+  EXPECT_FALSE(model.time_kernels(both));
+  model.forget();
+  EXPECT_EQ(model.cost(graphs.both).value().time.count(), 12);
+  EXPECT_EQ(static_cast<std::size_t>(device.measured), model.statistics().measured);
+
+  model.expect_costs(std::nullopt);
+  model.forget();
+  EXPECT_EQ(model.cost(graphs.exp).value().time.count(), 10);
+}
+
+TEST(Price, IsTheExpectedOneWhereNoTimeIsLeft) {
+  const Pair graphs;
+  class Busy : public RandomDevice {
+   public:
+    using RandomDevice::RandomDevice;
+    Result<KernelCost> measure(const ops::KernelSpec&, Layout) override { return fail(ErrorCode::limit, "cannot run it here: no time"); }
+  };
+  Busy device(1, true_time);
+  Database database = Database::open("", device.info());
+  WrongByAFactor right(1);
+  CostModel model(
+      graphs.arena, device, database, [](ir::SymbolId) { return std::nullopt; }, &right);
+  model.expect_costs(-0.5);
+  const Cost expected = model.cost(graphs.both).value();
+  const std::array both = {graphs.both};
+  EXPECT_FALSE(model.time_kernels(both));
+  model.forget();
+  EXPECT_EQ(model.cost(graphs.both).value(), expected);
+  EXPECT_EQ(expected.unmeasured, 0U);
+  EXPECT_FALSE(model.is_timed(graphs.both));
+  const std::size_t failed = model.statistics().failed;
+  EXPECT_GT(failed, 0U);
+  EXPECT_EQ(model.statistics().measured, 0U);
+  EXPECT_FALSE(model.time_kernels(both));  // they are not tried once more
+  EXPECT_EQ(model.statistics().failed, failed);
+  // Then they are refused.
+  model.expect_costs(std::nullopt);
+  model.forget();
+  EXPECT_GT(model.cost(graphs.both).value().unmeasured, 0U);
 }
 
 }  // namespace

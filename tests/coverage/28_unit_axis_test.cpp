@@ -42,6 +42,20 @@ TEST_F(UnitAxis, IsKeptThroughAGelu) {
             "mul(v6, []); v8 = conv(v7, [4, 4, 1, 2]); v9 = reshape(v8); v9");
 }
 
+TEST_F(UnitAxis, IsKeptThroughFunctionsWithSlopesAndBounds) {
+  const ValueId leaky = op("leaky_relu", {rows(x)}, {{"alpha", ir::Real(ir::Rational::make(1, 10).value())}});
+  const ValueId sloped = op("prelu", {rows(leaky), weight({4, 1})});
+  const ValueId limited = op("elu", {rows(sloped)}, {{"alpha", ir::Real(2)}});
+  const ValueId bounded = op("clip", {rows(limited)}, {{"min", ir::Real(0)}, {"max", ir::Real(6)}});
+  const ValueId gate = op("hard_sigmoid", {rows(bounded)},
+                          {{"alpha", ir::Real(ir::Rational::make(1, 6).value())}, {"beta", ir::Real(ir::Rational::make(1, 2).value())}});
+  EXPECT_EQ(
+      search({rows(gate)}, device).form,
+      "v1 = reshape(x); v2 = conv(v1, [4, 4, 1, 3]); v3 = leaky_relu(v2); v4 = conv(v3, [4, 4, 1, 3]); v5 = prelu(v4, [4, 1, 1]); v6 = "
+      "conv(v5, [4, 4, 1, 3]); v7 = elu(v6); v8 = conv(v7, [4, 4, 1, 3]); v9 = clip(v8); v10 = conv(v9, [4, 4, 1, 3]); v11 = "
+      "hard_sigmoid(v10); v12 = conv(v11, [4, 4, 1, 3]); v13 = reshape(v12); v13");
+}
+
 TEST_F(UnitAxis, IsKeptThroughAResidualSum) {
   const ValueId a = rows(x);
   EXPECT_EQ(search({rows(add(a, rows(relu(a))))}, device).form,

@@ -248,7 +248,7 @@ Graph Coverage::apply(std::string_view rule, const Graph& graph) {
   return *result;
 }
 
-void Coverage::expect_same(const Graph& a, const Graph& b) {
+eval::Bindings Coverage::drawn_inputs() const {
   std::mt19937_64 random(1);
   eval::Bindings bindings;
   for (const auto& [name, value] : inputs_) {
@@ -270,6 +270,31 @@ void Coverage::expect_same(const Graph& a, const Graph& b) {
     for (double& element : values) element = std::uniform_real_distribution<double>(-1, 1)(random);
     bindings.emplace(value, eval::Tensor::of_doubles(ir::DataType::float32, std::move(dims), std::move(values)));
   }
+  return bindings;
+}
+
+double Coverage::float_error(const Graph& graph, const Graph& reference) {
+  const eval::Bindings bindings = drawn_inputs();
+  const auto expected = eval::evaluate(arena, reference, bindings);
+  eval::Options in_float;
+  in_float.number = eval::Number::float32;
+  const auto found = eval::evaluate(arena, graph, bindings, in_float);
+  if (!expected || !found) throw std::runtime_error((expected ? found : expected).error().text());
+  double error = 0;
+  double largest = 0;
+  for (std::size_t k = 0; k < expected->size(); ++k) {
+    const auto x = eval::doubles((*expected)[k]).value();
+    const auto y = eval::doubles((*found)[k]).value();
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      error = std::max(error, std::abs(x[i] - y[i]));
+      largest = std::max(largest, std::abs(x[i]));
+    }
+  }
+  return error / largest;
+}
+
+void Coverage::expect_same(const Graph& a, const Graph& b) {
+  const eval::Bindings bindings = drawn_inputs();
   const auto left = eval::evaluate(arena, a, bindings);
   const auto right = eval::evaluate(arena, b, bindings);
   ASSERT_TRUE(left && right) << (left ? right : left).error().text();

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/eval/evaluate.h"
 #include "src/ir/graph.h"
 #include "src/kernels/device.h"
 #include "src/rules/verified_rules.h"
@@ -88,10 +89,15 @@ class Coverage : public ::testing::Test {
   Graph apply(std::string_view rule, const Graph& graph);
   // Both on drawn inputs, in double precision.
   void expect_same(const Graph& a, const Graph& b);
+  // The largest error of the graph computed in float, against `reference` in double, on drawn inputs: as a part of the largest
+  // magnitude of the outputs.
+  double float_error(const Graph& graph, const Graph& reference);
 
   ir::Arena arena;
 
  private:
+  eval::Bindings drawn_inputs() const;
+
   std::vector<std::pair<std::string, ValueId>> inputs_;
   std::unordered_map<ir::SymbolId, std::int64_t> sizes_;
   std::mt19937_64 random_{0};

@@ -30,6 +30,7 @@ class HostGpu final : public cost::gpu::Gpu {
 
   const cost::DeviceInfo& info() const override { return info_; }
   std::size_t cache_bytes() const override { return 1U << 20U; }
+  Sheet sheet() const override { return given_sheet; }
 
   Result<std::vector<std::unique_ptr<cost::gpu::Ready>>> prepare(const cost::gpu::GpuKernel& kernel) override {
     ++prepared;
@@ -108,6 +109,7 @@ class HostGpu final : public cost::gpu::Gpu {
   bool computes = true;
   int lost_after = 0;
   double cycle_time = 0;
+  Sheet given_sheet;
   int prepared = 0;
   int runs = 0;
   float last_result = 0;  // the first element, of 4 bytes at least

@@ -262,7 +262,7 @@ TEST(Runner, LeavesNoProcessBehind) {
   EXPECT_TRUE(state() == "gone" || state() == "Z" || state() == "X") << state();
 }
 
-class ExecutorTest : public testing::Test {
+class ExecutorTest : public ::testing::Test {
  protected:
   void open(const std::string& arguments) {
     auto opened = RunnerExecutor::open({command(arguments), 1, 60});

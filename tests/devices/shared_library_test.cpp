@@ -33,7 +33,7 @@ TEST(SharedLibrary, SaysWhetherItIsMissingOrBroken) {
   EXPECT_EQ(missing.error().code, ErrorCode::unsupported);
   EXPECT_EQ(missing.error().message, "libfrobnicate.so.3 was not found");
 
-  const std::string path = testing::TempDir() + "/libbroken" + std::to_string(getpid()) + ".so";
+  const std::string path = ::testing::TempDir() + "/libbroken" + std::to_string(getpid()) + ".so";
   std::ofstream(path) << "nothing that could be loaded";
   const auto broken = SharedLibrary::open({&path, 1});
   std::filesystem::remove(path);

@@ -114,9 +114,10 @@ TEST(Plans, ComputeWhatTheReferenceComputes) {
           {"abs", "add", "concat", "matmul", "maximum", "minimum", "mul", "neg", "reduce_max", "reduce_sum", "relu", "split", "sub",
            "transpose"},
           compared);
-  compare(TensorKind::image, {"add", "average_pool", "concat", "conv", "depthwise_conv", "enlarge", "max_pool", "mul", "relu", "split"},
+  compare(TensorKind::image,
+          {"add", "average_pool", "channels", "concat", "conv", "depthwise_conv", "enlarge", "max_pool", "mul", "relu", "reshape", "split"},
           compared);
-  EXPECT_GE(compared.operators.size(), 22U);
+  EXPECT_GE(compared.operators.size(), 23U);
   for (const auto& [name, count] : compared.operators) EXPECT_GE(count, 1) << name;
 }
 

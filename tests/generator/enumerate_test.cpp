@@ -54,6 +54,8 @@ TEST(Enumeration, MissesNothingAndRepeatsNothing) {
   expect_as_slowly(signature(TensorKind::matrix, {"concat", "relu", "split"}, 2), 3, 2);
   expect_as_slowly(signature(TensorKind::matrix, {"mul", "one", "sub", "two"}, 2), 2, 1);
   expect_as_slowly(signature(TensorKind::image, {"add", "conv", "enlarge"}, 2), 2, 1);
+  expect_as_slowly(signature(TensorKind::image, {"add", "channels", "conv", "mul", "reshape"}, 1), 2, 1);
+  expect_as_slowly(signature(TensorKind::matrix, {"add", "matmul", "rows", "split"}, 2), 2, 1);
   expect_as_slowly(signature(TensorKind::matrix, {"add", "identity", "matmul"}, 2), 2, 1);
   expect_as_slowly(signature(TensorKind::matrix, {"matmul", "mul", "ones", "reduce_sum", "zeros"}, 2), 2, 1);
 }

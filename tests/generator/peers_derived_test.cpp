@@ -26,17 +26,7 @@ void collect(RuleCollector& collector, TensorKind kind, std::vector<std::string>
   const std::size_t number = kind == TensorKind::matrix ? 0 : 1;
   const auto signature = GraphSignature::make({kind, std::move(operators), 4});
   ASSERT_TRUE(signature.has_value()) << signature.error().text();
-  const EnumerationOptions options{.max_operators = kOperators};
-  std::vector<Record> records;
-  ASSERT_TRUE(enumerate(*signature, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
-  std::vector<Record> smaller;
-  const auto codec = GraphCodec::make(*signature, kOperators);
-  for (const Record& r : records)
-    if (codec->operators(r.code) < kOperators) smaller.push_back(r);
-  Candidates finder(*signature, options);
-  finder.learn(smaller);
-  const CandidateList list = in_order(*signature, finder.find(records));
-  const std::vector<RuleCandidate> candidates = list.part(0, list.size());
+  const std::vector<RuleCandidate> candidates = candidates_up_to(kOperators, *signature);
   ASSERT_TRUE(collector.collect(*signature, number, candidates).has_value());
   for (const RuleCandidate& c : candidates) equations.push_back(GeneralShapes(*signature, c).concrete(collector.deriver().vocabulary()));
 }
@@ -69,6 +59,15 @@ Found& found() {
 }
 
 RuleCollector& found_rules() { return found().collector; }
+
+// Expects that what was found derives a rewrite of docs/coverage.md.
+void expect_derived(RuleCollector& collector, int item, const std::string& body) {
+  const auto parsed = rules::parse_rules("rule r\n" + body + "\n", "known");
+  ASSERT_TRUE(parsed.has_value()) << item << ": " << parsed.error().text();
+  const auto goals = goals_of(collector.deriver().vocabulary(), parsed->front());
+  ASSERT_TRUE(goals.has_value()) << item << ": " << goals.error().text();
+  EXPECT_TRUE(derive(collector.deriver(), *goals, {}).derived) << item << "\n" << rules::print(parsed->front());
+}
 
 // Elimination asks for the equations of the rules that it removes alone: what these derived follows from the others too.
 TEST(FoundRules, DeriveAllCandidatesAfterElimination) {
@@ -123,13 +122,29 @@ TEST(FoundRules, DeriveKnownRewrites) {
        "with\n x: [M, K]\n w: [K, N]\n a: [K, R]\n b: [R, N]\nsource\n y = matmul(x, w) + matmul(matmul(x, a), b)\ntarget\n"
        " y = matmul(x, w + matmul(a, b))"},
   };
-  for (const auto& [item, body] : known) {
-    const auto parsed = rules::parse_rules("rule r\n" + body + "\n", "known");
-    ASSERT_TRUE(parsed.has_value()) << item << ": " << parsed.error().text();
-    const auto goals = goals_of(found_rules().deriver().vocabulary(), parsed->front());
-    ASSERT_TRUE(goals.has_value()) << item << ": " << goals.error().text();
-    EXPECT_TRUE(derive(found_rules().deriver(), *goals, {}).derived) << item << "\n" << rules::print(parsed->front());
-  }
+  for (const auto& [item, body] : known) expect_derived(found_rules(), item, body);
+}
+
+// Scales and shifts of channels and columns, which models have after convolutions and products.
+TEST(FoundRules, DeriveFoldedScalesAndShifts) {
+  RuleCollector collector{{}, {}};
+  std::vector<FlatEquation> candidates;
+  collect(collector, TensorKind::matrix, {"add", "matmul", "mul", "rows"}, candidates);
+  collect(collector, TensorKind::image, {"add", "channels", "conv", "mul", "reshape"}, candidates);
+  const std::string image = "with\n x: [N, C, H, W]\n ";
+  const std::string matrix = "with\n x: [M, K]\n w: [K, N]\n ";
+  const std::vector<std::pair<int, std::string>> known = {
+      {12, image + "w: [O, C, 3, 3]\n t: [1, O, 1, 1]\nsource\n y = conv(x, w, pads: 1) * t\ntarget\n"
+                   " y = conv(x, w * reshape(t, shape: [O, 1, 1, 1]), pads: 1)"},
+      {12, image + "w: [O, C, 3, 3]\n s: [1, C, 1, 1]\nsource\n y = conv(x * s, w, pads: 1)\ntarget\n y = conv(x, w * s, pads: 1)"},
+      {12, image + "w: [O, C, 1, 1]\n s: [1, C, 1, 1]\nsource\n y = conv(x + s, w)\ntarget\n y = conv(x, w) + conv(s, w)"},
+      {12, image + "w: [O, C, 1, 1]\n t: [1, O, 1, 1]\n b: [1, O, 1, 1]\nsource\n y = (conv(x, w) + b) * t\ntarget\n"
+                   " y = conv(x, w * reshape(t, shape: [O, 1, 1, 1])) + b * t"},
+      {12, matrix + "t: [1, N]\nsource\n y = matmul(x, w) * t\ntarget\n y = matmul(x, w * t)"},
+      {12, matrix + "s: [1, K]\nsource\n y = matmul(x + s, w)\ntarget\n y = matmul(x, w) + matmul(s, w)"},
+  };
+  for (const auto& [item, body] : known) expect_derived(collector, item, body);
+  EXPECT_TRUE(collector.unproved().empty()) << collector.unproved().front();
 }
 
 TEST(PublishedRules, AreDerivedByFoundRules) {

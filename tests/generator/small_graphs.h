@@ -49,4 +49,21 @@ inline CandidateList in_order(const GraphSignature& signature, const std::vector
   return list;
 }
 
+// All candidates of graphs of up to `operators` operations, in the order of a job.
+inline std::vector<RuleCandidate> candidates_up_to(std::size_t operators, const GraphSignature& signature) {
+  const EnumerationOptions options{.max_operators = operators};
+  const auto codec = GraphCodec::make(signature, operators);
+  std::vector<Record> records;
+  std::vector<Record> smaller;
+  const auto counts = enumerate(signature, options, 0, 1, [&](const Record& r) {
+    records.push_back(r);
+    if (codec->operators(r.code) < operators) smaller.push_back(r);
+  });
+  EXPECT_TRUE(counts.has_value());
+  Candidates finder(signature, options);
+  finder.learn(smaller);
+  const CandidateList list = in_order(signature, finder.find(records));
+  return list.part(0, list.size());
+}
+
 }  // namespace xflow::generator

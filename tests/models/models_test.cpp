@@ -126,8 +126,13 @@ TEST(BenchModels, HaveThePublishedParameters) {
       {"resnext50", 25.03},
       {"squeezenet", 1.24},
       {"vgg19", 143.67},
-      {"vit", (86.568 - 1.513) / 12},                   // of 12 blocks in ViT-B; 1.5 are patches, positions and classifier
-      {"bert", 8 * 302.31 / 24},                        // of 24 layers in BERT-large
+      {"vit", (86.568 - 1.513) / 12},        // of 12 blocks in ViT-B; 1.5 are patches, positions and classifier
+      {"bert", 8 * 302.31 / 24},             // of 24 layers in BERT-large
+      {"bert_classifier", 109.482 + 0.002},  // BERT-base, and a classifier
+      {"hifigan", 13.93},
+      {"vae_decoder", 49.49},
+      {"vit_b16", 86.57},
+      {"yolov8n", 3.152},                               // with batch normalisation folded
       {"llama_lora", (8030.26 - 1050.68) / 32 + 1.31},  // of 32 blocks; the rest are embeddings; 1.31 are LoRA
   };
   std::size_t found = 0;

@@ -2,12 +2,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "src/cost/cost_model.h"
 #include "src/cost/incremental_cost.h"
+#include "src/cost/kernel_estimates.h"
 #include "src/ops/operator.h"
 #include "src/optimizer/load_rules.h"
+#include "src/optimizer/remeasured_search.h"
 #include "src/optimizer/run.h"
 #include "src/search/rule_rewriter.h"
 #include "tests/kernels/random_device.h"
@@ -177,6 +180,126 @@ TEST_F(Spikes, WithoutEndDoNotMakeTheSearchEndless) {
   EXPECT_LE(run.outcome.after, run.outcome.before);
   EXPECT_GT(run.kernels.provisional, 0U);
   EXPECT_LE(run.measured, 8 * static_cast<int>(run.kernels.measured));
+}
+
+// Expects of each kernel its time with an error of its own.
+class ErringEstimates : public cost::KernelEstimates {
+ public:
+  ErringEstimates(double factor, double spread) : factor_(factor), spread_(spread) {}
+  std::optional<Nanoseconds> at_least(const ops::KernelSpec&) override { return std::nullopt; }
+  std::optional<cost::KernelEstimate> expected(const ops::KernelSpec& spec, cost::Layout layout) override {
+    if (layout == cost::Layout::any) return std::nullopt;
+    std::mt19937_64 random(std::hash<std::string>()(ops::to_string(spec)));
+    const double error = std::uniform_real_distribution<double>(-spread_, spread_)(random);
+    const double time = factor_ * std::exp(error) * cost::RandomDevice::noisy(spec, 0.5);
+    return cost::KernelEstimate{{Nanoseconds{time}, {}, 0, layout, layout}, spread_ + 0.01};
+  }
+
+ private:
+  double factor_;
+  double spread_;
+};
+
+class ExpectedCosts : public NoisyCosts {
+ protected:
+  // Times without errors.
+  static double time_of(const ops::KernelSpec& spec, double) { return cost::RandomDevice::noisy(spec, 0.5); }
+
+  struct Found {
+    search::Outcome outcome;
+    cost::CostStatistics kernels;
+    double true_time = 0;  // of the result, with all kernels timed
+    double seconds = 0;    // by a clock that goes on when it is read
+  };
+  // `most`: as many measurements are possible, and then only those of kernels that choose their layouts.
+  Found run(cost::KernelEstimates* estimates, int most = 1'000'000, std::size_t finalists = 1,
+            std::optional<double> seconds = std::nullopt) {
+    class Limited : public cost::RandomDevice {
+     public:
+      Limited(int most, Times times) : RandomDevice(7, std::move(times)), most_(most) {}
+      Result<cost::KernelCost> measure(const ops::KernelSpec& spec, cost::Layout layout) override {
+        if (layout != cost::Layout::any && measured >= most_) return fail(ErrorCode::limit, "cannot run it here: no time");
+        return RandomDevice::measure(spec, layout);
+      }
+
+     private:
+      int most_;
+    };
+    Limited device(most, time_of);
+    cost::Database database = cost::Database::open("", device.info());
+    const ir::Symbols::Valuation sizes = [](ir::SymbolId) { return std::nullopt; };
+    cost::CostModel model(arena, device, database, sizes, estimates);
+    search::RuleRewriter rewriter(rules_, rules::MatchOptions{});
+    search::Options options;
+    options.max_states = 200;
+    options.per_operation = Nanoseconds{0.05};
+    options.finalists = finalists;
+    double clock = 0;
+    if (seconds) {
+      options.max_states = 1'000'000;
+      options.max_seconds = *seconds;
+      options.seconds = [&clock] { return clock += 0.001; };
+    }
+    Found found{remeasured_search(arena, graph_, model, rewriter, options).value(), model.statistics(), 0, 0};
+    found.seconds = clock;
+    cost::RandomDevice calm(7, time_of);
+    cost::Database empty = cost::Database::open("", calm.info());
+    found.true_time = cost::CostModel(arena, calm, empty, sizes).cost(found.outcome.best).value().time.count();
+    return found;
+  }
+
+  const ir::Graph graph_ = network();
+  const rules::VerifiedRules rules_ = load_rules({}).value();
+};
+
+TEST_F(ExpectedCosts, LeadToTheResultOfTimedKernelsWithFewerTimings) {
+  const Found all = run(nullptr);
+  ASSERT_LT(all.outcome.after, all.outcome.before);
+  ASSERT_EQ(all.kernels.left_out, 0U);
+  // Right, and wrong to either side.
+  for (const double factor : {1.0, 0.5, 2.0}) {
+    ErringEstimates estimates(factor, 0.3);
+    const Found found = run(&estimates);
+    EXPECT_NEAR(found.true_time, all.true_time, 1e-6 * all.true_time) << factor;
+    EXPECT_NEAR(found.outcome.after.count(), found.true_time, 1e-3 * found.true_time) << factor;
+    EXPECT_LT(found.kernels.measured, all.kernels.measured) << factor;
+    EXPECT_GT(found.kernels.left_out, 0U) << factor;
+  }
+}
+
+TEST_F(ExpectedCosts, ThatAreFarOffDoNotMakeAResultThatIsSlower) {
+  const Found all = run(nullptr);
+  for (const double factor : {0.01, 0.1, 10.0, 100.0}) {
+    ErringEstimates estimates(factor, 2);
+    const Found found = run(&estimates);
+    EXPECT_LE(found.true_time, all.outcome.before.count() * (1 + 1e-9)) << factor;
+    EXPECT_NEAR(found.outcome.after.count(), found.true_time, 1e-3 * found.true_time) << factor;
+  }
+}
+
+TEST_F(ExpectedCosts, DecideAloneOnlyIfTheResultIsRunAsAWhole) {
+  ErringEstimates estimates(1, 0.001);
+  const Found none = run(nullptr, 0);
+  const Found unchecked = run(&estimates, 0);
+  EXPECT_EQ(unchecked.outcome.after, none.outcome.after);  // the kernels are refused
+  EXPECT_EQ(unchecked.true_time, none.true_time);
+  const Found checked = run(&estimates, 0, 3);
+  EXPECT_GT(checked.kernels.failed, 0U);
+  EXPECT_FALSE(checked.outcome.steps.empty());
+  EXPECT_NEAR(checked.true_time, run(nullptr).true_time, 1e-2 * checked.true_time);
+}
+
+TEST_F(ExpectedCosts, AreDoneWithWithinTheSeconds) {
+  const Found all = run(nullptr);
+  for (const double seconds : {0.1, 0.3, 1.0, 4.0, 16.0}) {
+    ErringEstimates estimates(1, 0.3);
+    const Found found = run(&estimates, 1'000'000, 1, seconds);
+    EXPECT_GT(found.kernels.measured, 0U);
+    EXPECT_LE(found.seconds, seconds + seconds_to_restart(found.outcome) + 0.1) << seconds;
+    EXPECT_LE(found.true_time, all.outcome.before.count()) << seconds;
+    EXPECT_NEAR(found.outcome.after.count(), found.true_time, 1e-3 * found.true_time) << seconds;
+    EXPECT_NE(found.outcome.stop, search::StopReason::costs_changed) << seconds;
+  }
 }
 
 }  // namespace

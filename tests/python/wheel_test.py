@@ -1,7 +1,9 @@
 """The wheel and the source distribution: what is in them, and that they work where nothing else is."""
 
+import fcntl
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tarfile
@@ -89,6 +91,18 @@ def test_the_source_distribution_is_configured_by_itself(tmp_path):
     planned = subprocess.run(["ninja", "-C", tmp_path / "build", "-t", "commands", *options["build"]["targets"]], capture_output=True, text=True)
     assert planned.returncode == 0, planned.stdout + planned.stderr
     assert "CMakeFiles/xflow_capi.dir/" in planned.stdout and "_core.pyi" in planned.stdout, planned.stdout
+
+
+def test_wheels_of_one_build_folder_are_built_one_after_the_other(tmp_path):
+    (tmp_path / "wheel").mkdir()
+    with open(tmp_path / "wheel/lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        command = [REPOSITORY / "scripts/wheel", "--build", tmp_path, "--out", tmp_path / "dist"]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True) as second:
+            said = second.stderr.readline()
+            os.killpg(second.pid, signal.SIGKILL)
+    assert said == f"scripts/wheel: waiting for another one that uses {tmp_path}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["wheel"]
 
 
 def test_a_bare_root_without_compilers_installs_it_and_runs_the_quick_start(tmp_path):

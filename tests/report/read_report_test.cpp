@@ -28,7 +28,7 @@ OptimizeReport full() {
   r.search.gap = GapReport{"", Nanoseconds(1400), 5, 1, Nanoseconds(30), 40, Nanoseconds(20)};
   r.search.best = {{Seconds(0), 0, Nanoseconds(2000)}, {Seconds(0.5), 20, Nanoseconds(1700)}, {Seconds(1), 60, Nanoseconds(1500)}};
   r.search.time = Seconds(1.5);
-  r.kernels = {12, 30, 3, 2, 1, Seconds(1.25), 500, 20, 0, 0, 4, 2, "out of memory", 4096};
+  r.kernels = {12, 30, 3, 2, 1, Seconds(1.25), 500, 20, 0, 0, 9, 4, 2, "out of memory", 4096};
   r.search.gains = {{{0}, {Nanoseconds(300), Nanoseconds(100)}, Nanoseconds(150), Nanoseconds(250), 0.99, 3, 1},
                     {{}, {Nanoseconds(80), Nanoseconds(70)}, Nanoseconds(-5), Nanoseconds(25), 0.75, 2, 2}};
   r.search.unsure = {{"merge-products", "node 'q' (MatMul)", Nanoseconds(12), 0.6}};

@@ -101,6 +101,9 @@ TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
   with_interference.kernels.outliers = 12;
   EXPECT_TRUE(says(with_interference, "            12 of 4000 samples were outliers (interrupted, or 1.5 times as long as the median)"))
       << with_interference.to_text();
+  with_interference.kernels.left_out = 40;
+  EXPECT_TRUE(says(with_interference, "kernels     12 measured in 1.2 s, 300 known, 40 not needed")) << with_interference.to_text();
+  with_interference.kernels.left_out = 0;
   with_interference.kernels.with_interference = 7;
   with_interference.kernels.timed_again = 7;
   EXPECT_TRUE(says(with_interference, "            7 of them timed under interference, 7 measured again")) << with_interference.to_text();
@@ -121,6 +124,7 @@ TEST(Report, SaysHowManyKernelsWereTimedUnderInterferenceAndWhatBecameOfThem) {
     "outliers": 12,
     "recorded": 0,
     "modelled": 0,
+    "left_out": 0,
     "refused": 0,
     "failed": 0,
     "failure": "",

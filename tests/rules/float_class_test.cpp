@@ -436,5 +436,30 @@ TEST(FloatClass, OfARuleThatWasClassifiedBeforeIsTheOneThatIsKnown) {
   EXPECT_EQ(read("rule r\n  source y = abs(abs(z))\n  target y = abs(z)\n"), "exact") << "of another rule";
 }
 
+// A rule may claim that its errors are those of rounding, where nothing but the bound of the error is in the way.
+TEST(FloatClass, CanBeClaimed) {
+  const std::string square = "  source\n    y = (x - z) * (x - z)\n  target\n    y = x * x - 2 * x * z + z * z\n";
+  const Rule computed = parsed("rule r\n" + square)[0];
+  EXPECT_EQ(computed.float_class, FloatClass::special);
+  const Rule claimed = parsed("rule r\n  numbers rounding\n" + square)[0];
+  EXPECT_EQ(claimed.float_class, FloatClass::rounding);
+  EXPECT_EQ(numbers_text(claimed).substr(0, 30), "rounding: claimed by the rule,");
+  EXPECT_EQ(claimed.number_effects.size(), computed.number_effects.size() + 1) << "the reasons stay";
+  EXPECT_EQ(print(parsed(print(claimed))[0]), print(claimed));
+  EXPECT_NE(claimed.hash, computed.hash);
+  const Rule exact = parsed("rule r\n  numbers rounding\n  source\n    y = relu(relu(x))\n  target\n    y = relu(x)\n")[0];
+  EXPECT_EQ(exact.float_class, FloatClass::exact) << "a claim makes no class weaker";
+}
+
+TEST(FloatClass, CannotBeClaimedWhereMoreThanTheErrorChanges) {
+  const auto error_of = [](const std::string& text) { return parse_rules(text, "r.rules").error().text(); };
+  EXPECT_EQ(error_of("rule r\n  numbers rounding\n  source\n    y = exp(x - z)\n  target\n    y = exp(x) * exp(neg(z))\n"),
+            "r.rules:1:6: the rule says 'numbers rounding', but changes the range of exp");
+  EXPECT_EQ(error_of("rule r\n  numbers rounding\n  source\n    y = x - x + z\n  target\n    y = z\n"),
+            "r.rules:1:6: the rule says 'numbers rounding', but changes NaN");
+  EXPECT_EQ(error_of("rule r\n  numbers exact\n  source\n    y = x\n  target\n    y = x\n"),
+            "r.rules:2:11: expected 'rounding': the only class that a rule can claim, found 'exact'");
+}
+
 }  // namespace
 }  // namespace xflow::rules

@@ -28,7 +28,7 @@ NAMES_OF_CERTIFICATES = ["PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CUR
 APT_OPTIONS = re.compile(r"^Acquire::((http|https)::(?!Proxy-Auto-Detect)\S+|Retries|Check-\S+|Allow\S+) ", re.IGNORECASE)
 NO_NETWORK = re.compile(
     r".*(Could not resolve|Temporary failure|Name or service not known|Could not connect|Unable to connect|Failed to establish"
-    r"|Network is unreachable|Connection refused|Connection timed out).*"
+    r"|Network is unreachable|Connection refused|Connection timed out|Read timed out|ReadTimeoutError).*"
 )
 
 
@@ -209,6 +209,8 @@ class BareRoot:
             of_pip = name.startswith("PIP_") and name not in ("PIP_CERT", "PIP_CONFIG_FILE")
             if of_pip or name.lower() in ("http_proxy", "https_proxy", "no_proxy"):
                 self.environment[name] = value
+        # An index that does not answer would hold the tests for hours.
+        self.environment["PIP_DEFAULT_TIMEOUT"] = "30"
 
     def bind(self, source, path):
         """Commands see the folder `source` of this machine at `path`."""

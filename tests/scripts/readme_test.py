@@ -3,7 +3,8 @@
 The commands run in order in a clone of the repository that shares the dependencies DEPS and, as build/release, the build
 folder BUILD with the tests. Models and rules have the names that the README uses. A command of the program runs as it is;
 every other command has an entry in COMMANDS, which says how it is run or what is checked in its place. Runner has the
-commands of ONNX Runtime's runner, which need the Python package index: skipped with the reason where there is no network.
+commands of ONNX Runtime's runner, which need the Python package index: skipped with the reason where there is no network, or
+where the index does not answer.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ import os
 import pathlib
 import re
 import shlex
+import signal
 import shutil
 import subprocess
 import sys
@@ -24,6 +26,9 @@ REPOSITORY = pathlib.Path(__file__).resolve().parents[2]
 BUILD, DEPS = None, None
 XFLOW = "build/release/xflow "
 PAGES = ["README.md", "docs/building.md"]
+# The commands take seconds. An index that does not answer would hold pip for hours.
+LIMIT = 1500
+OF_PIP = {"PIP_DEFAULT_TIMEOUT": "30", "PIP_RETRIES": "2"}
 
 
 def commands(text):
@@ -35,6 +40,29 @@ def commands(text):
 
 def is_of_runner(command):
     return ".venv" in command or command == "scripts/wheel"
+
+
+class Stopped(Exception):
+    """A command was stopped at the limit; says what ran. `waits_for_index`: pip was running."""
+
+    def __init__(self, command, limit, running, said):
+        super().__init__(f"{command}\nstill runs after {limit} s\n{running}{said}")
+        self.waits_for_index = re.search(r"-m pip .*\b(install|download)\b", f"{command}\n{running}") is not None
+
+
+def run_in_shell(command, folder, environment, limit):
+    """Runs a line of the shell; ends all that it started if it takes longer than `limit` seconds."""
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(["bash", "-c", command], cwd=folder, env=environment, start_new_session=True, **pipes) as process:
+        try:
+            output, errors = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            there = ["ps", "-o", "pid,ppid,stat,wchan:24,args", "-s", str(process.pid)]
+            running = subprocess.run(there, capture_output=True, text=True, check=False).stdout if shutil.which("ps") else ""
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            raise Stopped(command, limit, running, output + errors) from None
+    return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 
 class Readme(unittest.TestCase):
@@ -65,14 +93,12 @@ class Readme(unittest.TestCase):
 
     def run_in_shell(self, command, status=0, **environment):
         """Runs a line of the shell in the clone; its standard output."""
-        run = subprocess.run(
-            ["bash", "-c", command],
-            cwd=self.root,
-            env={**os.environ, "HOME": str(self.home), **environment},
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        try:
+            run = run_in_shell(command, self.root, {**os.environ, **OF_PIP, "HOME": str(self.home), **environment}, LIMIT)
+        except Stopped as stopped:
+            if stopped.waits_for_index:
+                self.skipTest(f"no network: {stopped}")
+            self.fail(str(stopped))
         if run.returncode != status and bare_root.reason_of(run):
             self.skipTest(f"no network: {bare_root.reason_of(run)}")
         self.assertEqual(status, run.returncode, f"{command}\n{run.stdout}{run.stderr}")
@@ -186,6 +212,25 @@ COMMANDS = {
     "scripts/wheel": Readme.as_it_is,
     ".venv/bin/python3 -m pip install --find-links dist 'xflow-onnx[onnxruntime]'": Readme.install_runner,
 }
+
+
+class Limits(unittest.TestCase):
+    def test_end_what_a_command_started(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertRaises(Stopped) as raised:
+            run_in_shell("echo begun; sleep 600 & wait", folder, os.environ, 2)
+        self.assertRegex(str(raised.exception), r"(?s)^echo begun; sleep 600 & wait\nstill runs after 2 s\n.*begun\n$")
+        self.assertFalse(raised.exception.waits_for_index)
+
+    def test_know_a_wait_for_the_index(self):
+        pip = "build-deps/tools/bin/python -m pip --retries 5 download -d work -r scripts/requirements/z3.txt"
+        self.assertTrue(Stopped("scripts/wheel", 2, f"PID ARGS\n7 {pip}\n", "").waits_for_index)
+        self.assertTrue(Stopped(".venv/bin/python3 -m pip install --find-links dist 'xflow-onnx[onnxruntime]'", 2, "", "").waits_for_index)
+        self.assertFalse(Stopped("scripts/wheel", 2, "PID ARGS\n7 ninja\n", "").waits_for_index)
+
+    def test_say_what_a_command_returned(self):
+        with tempfile.TemporaryDirectory() as folder:
+            run = run_in_shell("echo out; echo err >&2; exit 3", folder, os.environ, 60)
+        self.assertEqual((3, "out\n", "err\n"), (run.returncode, run.stdout, run.stderr))
 
 
 class Blocks(unittest.TestCase):

@@ -37,11 +37,15 @@ class RunAll(unittest.TestCase):
         self.assertRegex((self.out / "devices.txt").read_text(), r"\Acpu  ")
 
     def test_measures_a_model(self):
-        run = self.run_all(str(self.out), "nasrnn", XFLOW_BENCH_DEVICE="cpu", XFLOW_BENCH_SCALE="32", XFLOW_BENCH_BUDGET="1")
+        profile = self.out.parent / "line.xprof"
+        head = "xflow profile 1\ndevice cpu\nmodel a line\nlibrary none\nthreads 1\nclock none\n"
+        profile.write_text(head + "roofline launch 1000\nroofline bandwidth 1e10\nroofline peak float32 1e11\n")
+        run = self.run_all(str(self.out), "nasrnn", XFLOW_BENCH_DEVICE="cpu", XFLOW_BENCH_SCALE="32", XFLOW_BENCH_BUDGET="1",
+                           XFLOW_BENCH_PROFILE=str(profile))
         self.assertEqual((0, ""), (run.returncode, run.stderr), run.stdout)
         names = {str(path.relative_to(self.out)) for path in self.out.rglob("*") if path.is_file()} - {"machine.txt"}
         small = {"small.txt", "small/nasrnn.json", "small/table.md", "small/costs.db"}
-        measured = {"devices.txt", "check.txt", "cuda.xprof", "models/nasrnn.json", "models/table.md", "models/costs.db"}
+        measured = {"devices.txt", "check.txt", "first.xprof", "model.txt", "cuda.xprof", "models/nasrnn.json", "models/table.md", "models/costs.db"}
         self.assertEqual(small | measured, names)
         self.assertTrue(json.loads((self.out / "small/nasrnn.json").read_text())["compared"])
         measurement = json.loads((self.out / "models/nasrnn.json").read_text())
@@ -51,7 +55,7 @@ class RunAll(unittest.TestCase):
         self.assertGreater(min(measurement["original"]["samples"]), 0)
         middle = sorted(measurement["original"]["samples"])[15]
         self.assertAlmostEqual(measurement["predicted"] / middle - 1, measurement["error"])
-        self.assertGreater(measurement["profiling"]["kernels"], 0)
+        self.assertEqual(0, measurement["profiling"]["kernels"])  # they are in first.xprof
         self.assertEqual({"kernels", "seconds", "cannot_run", "refusals"}, set(measurement["profiling"]))
         self.assertIn("end_to_end", measurement["report"])
         self.assertEqual(measurement["report"]["improved"], "turns" in measurement)
@@ -64,6 +68,21 @@ class RunAll(unittest.TestCase):
         self.assertRegex(table, r"\n\| nasrnn \| [\d.]+ \| [\d.]+ \| -?[\d.]+ \|")
         self.assertRegex(table, r"\n1 of 1 models run\. Median error of the prediction [\d.]+ %\.")
         self.assertTrue((self.out / "cuda.xprof").read_text().startswith("xflow profile"))
+        first, last = (self.kernels_of(name) for name in ("first.xprof", "cuda.xprof"))
+        self.assertLess(first, last)
+        model = (self.out / "model.txt").read_text()
+        before, _, after = model.partition("Fitted to the kernels of the models as they are\n\n")
+        self.assertTrue(before.startswith(f"The roofline of the device is not known.\n\n{profile}\n\nprofile "), model)
+        self.assertRegex(before, r"(?m)^all +modelled +\d+ ")
+        count = {how: int(kernels) for how, kernels in re.findall(r"(?m)^all +(recorded|modelled) +(\d+) ", after)}
+        self.assertEqual({"recorded", "modelled"}, set(count), model)
+        self.assertLessEqual(count["recorded"], len(first))
+        self.assertLessEqual(count["modelled"], len(last - first))
+
+    def kernels_of(self, name):
+        """The layouts and texts of the kernels of a profile."""
+        lines = [line.split(" ", 9) for line in (self.out / name).read_text().splitlines() if line.startswith("kernel ")]
+        return {(fields[1], fields[9]) for fields in lines}
 
     def test_goes_on_after_a_model_that_cannot_be_measured(self):
         self.out.mkdir()

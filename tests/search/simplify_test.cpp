@@ -36,6 +36,18 @@ TEST(CleanUp, ComputesWithNoOtherOperator) {
       "rule other\n  source\n    y = clip(x + 3, min: 0, max: 6) / 6\n  target\n    y = hard_sigmoid(x, alpha: 1/6, beta: 1/2)\n"));
 }
 
+TEST(CleanUp, JoinsNoFunctionsOfParts) {
+  EXPECT_FALSE(
+      cleans_up("rule relus\n  source\n    y = concat(relu(x), relu(z), axis: a)\n  target\n    y = relu(concat(x, z, axis: a))\n  where "
+                "rank(x) = 2\n"));
+  EXPECT_FALSE(cleans_up(
+      "rule relus\n  source\n    u = relu(x)\n    v = relu(z)\n    y = concat(u, v, axis: a)\n  target\n    y = relu(concat(x, z, axis: "
+      "a))\n  where rank(x) = 2\n"));
+  EXPECT_TRUE(
+      cleans_up("rule moves\n  source\n    y = concat(transpose(x, perm: [1, 0]), transpose(z, perm: [1, 0]), axis: 0)\n  target\n    y = "
+                "transpose(concat(x, z, axis: 1), perm: [1, 0])\n"));
+}
+
 TEST(CleanUp, MakesNoConstants) {
   EXPECT_FALSE(
       cleans_up("rule made\n  with\n    x: [A..]\n  source\n    y = neg(neg(neg(x)))\n  target\n    y = neg(x) + zeros(shape: A..)\n"));

@@ -190,6 +190,27 @@ TEST_F(Regions, OfSampledValuesAreComputedFromWhatTheyRead) {
 }
 
 // 1.1 * 1.3 rounded to a float16 is off by as much as the product of the original.
+// As the first token of a transformer's last block does, an element reads a large product whole.
+TEST_F(Regions, WithAnElementThatTakesALotAreChecked) {
+  constexpr std::int64_t kRows = 768;
+  constexpr std::int64_t kInner = 1024;
+  const ir::ValueId x = input(ir::DataType::float32, {kRows, kInner});
+  const std::vector<double> numbers(kInner * kInner, 0.5);
+  const ir::ValueId w = arena_.constant(*ir::make_constant(ir::DataType::float32, {kInner, kInner}, numbers));
+  const auto with = [&](std::string_view name, ir::ValueId value, ir::Attributes attributes) {
+    return ops::apply(arena_, name, {value}, std::move(attributes)).value();
+  };
+  const auto sum = [&](ir::ValueId value) {
+    return with("reduce_sum", value, {{"axes", std::vector<ir::Poly>{0, 1}}, {"keep_dims", ir::Poly(0)}});
+  };
+  const auto transposed = [&](ir::ValueId value) { return with("transpose", value, {{"perm", std::vector<ir::Poly>{1, 0}}}); };
+  const auto checked = check(sum(op("matmul", {x, w})), sum(op("matmul", {transposed(w), transposed(x)})));
+  ASSERT_TRUE(checked) << checked.error().text();
+  ASSERT_EQ(checked->regions.size(), 1U);
+  EXPECT_TRUE(checked->regions[0].agrees) << checked->regions[0].message;
+  EXPECT_EQ(checked->regions[0].checked_values, 1U);
+}
+
 TEST_F(Regions, OfNarrowNumbersAreAllowedTheirOwnRounding) {
   const ir::ValueId x = input(ir::DataType::float16, {64});
   const ir::ValueId before = op("mul", {op("mul", {x, number(1.1)}), number(1.3)});

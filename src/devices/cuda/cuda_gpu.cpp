@@ -87,6 +87,21 @@ class CudaGpu final : public gpu::Gpu {
 
   const DeviceInfo& info() const override { return info_; }
   std::size_t cache_bytes() const override { return cache_bytes_; }
+  Sheet sheet() const override {
+    constexpr double kKilo = 1e3;
+    const auto attribute = [this](CUdevice_attribute of) {
+      int value = 0;
+      return driver_.device_attribute(&value, of, device_) == CUDA_SUCCESS ? value : 0;
+    };
+    Sheet sheet;
+    sheet.capability = kind_;
+    sheet.multiprocessors = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    sheet.clock = kKilo * attribute(CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
+    // Two transfers of the whole bus in a cycle.
+    const double bus_bytes = attribute(CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH) / 8.0;
+    sheet.bandwidth = 2 * kKilo * attribute(CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE) * bus_bytes;
+    return sheet;
+  }
   std::size_t peak_bytes() const override { return peak_; }
   Nanoseconds cycle() override {
     const double megahertz = clock_ ? clock_->megahertz() : 0;

@@ -59,6 +59,14 @@ class Recorded {
 // memory is exhausted, io if the device is lost.
 class Gpu {
  public:
+  // What the driver says of the device; 0 where it says nothing.
+  struct Sheet {
+    int capability = 0;  // 10 times the compute capability: 80, 89, 90
+    int multiprocessors = 0;
+    double clock = 0;      // cycles of a multiprocessor per second
+    double bandwidth = 0;  // bytes of memory per second
+  };
+
   Gpu() = default;
   virtual ~Gpu() = default;
   Gpu(const Gpu&) = delete;
@@ -66,6 +74,7 @@ class Gpu {
 
   virtual const DeviceInfo& info() const = 0;
   virtual std::size_t cache_bytes() const = 0;  // of the cache shared by the whole device
+  virtual Sheet sheet() const { return {}; }
 
   // The implementations of a kernel, at least one, the most promising first. Errors: unsupported, with the
   // reason.

@@ -103,6 +103,10 @@ std::size_t hash_of(std::string_view text) {
 
 }  // namespace
 
+Sample sample_of(const ops::KernelSpec& spec, const std::string& text, double time) {
+  return {class_of(spec), text.substr(0, text.find(" | ")), features_of(spec), time, product_shape_of(spec), std::nullopt};
+}
+
 std::vector<Sample> samples_of(const Profile& profile) {
   std::vector<Sample> samples;
   samples.reserve(profile.kernels.size());
@@ -110,8 +114,7 @@ std::vector<Sample> samples_of(const Profile& profile) {
     if (!entry.ran || entry.cost.median.count() <= 0 || profile.marks.contains(key)) continue;
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
-    std::string base = key.first.substr(0, key.first.find(" | "));
-    Sample sample{class_of(*spec), std::move(base), features_of(*spec), entry.cost.median.count(), product_shape_of(*spec), std::nullopt};
+    Sample sample = sample_of(*spec, key.first, entry.cost.median.count());
     if (sample.product) sample.gpu = gpu_sizes_of(profile.roofline, spec->results[0].data_type);
     samples.push_back(std::move(sample));
   }

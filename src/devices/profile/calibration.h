@@ -37,6 +37,8 @@ struct Sample {
   std::optional<ProductShape> product;  // of products and convolutions
   std::optional<GpuSizes> gpu;          // that it was measured on
 };
+// The sample of a kernel with this text that took `time` nanoseconds, on no GPU whose sizes are known.
+Sample sample_of(const ops::KernelSpec& spec, const std::string& text, double time);
 // The samples of a profile, in its order. Refused and marked kernels, and kernels that take no time are
 // omitted.
 std::vector<Sample> samples_of(const Profile& profile);

@@ -85,11 +85,12 @@ bool GraphSignature::admits(const Choice& choice, std::span<const TypeId> operan
   if (choice.shape != ShapeRule::broadcast && (a.empty() || b.empty())) return false;
   switch (choice.shape) {
     case ShapeRule::same:
-      // Pools have no kernels as operands. A softmax of single numbers is 1.
-      return !(choice.weight == kWindowWeight && is_kernel(operands[0])) && !(choice.is(ops::Op::Softmax) && a[1] == one_);
+      // Pools have images as operands. A softmax of single numbers is 1.
+      return !(choice.weight == kWindowWeight && (is_kernel(operands[0]) || is_channels(operands[0]))) &&
+             !(choice.is(ops::Op::Softmax) && a[1] == one_);
     case ShapeRule::broadcast:
-      // Images and kernels are combined by convolutions only.
-      return kind_ != TensorKind::image || a.empty() || b.empty() || a == b;
+      return kind_ != TensorKind::image || a.empty() || b.empty() || a == b || meets_channels(choice, operands[0], operands[1]) ||
+             meets_channels(choice, operands[1], operands[0]);
     case ShapeRule::matmul:
       return a[1] != one_;
     case ShapeRule::transpose:
@@ -100,13 +101,27 @@ bool GraphSignature::admits(const Choice& choice, std::span<const TypeId> operan
       return dim(a[axis]).parts.has_value();
     case ShapeRule::convolution:
     case ShapeRule::depthwise:
-      return !is_kernel(operands[0]) && is_kernel(operands[1]);
+      // The pads are those of one window. Of one pixel, a larger window reads the middle alone.
+      if (is_kernel(operands[0]) || !is_kernel(operands[1])) return false;
+      return choice.axis == 1 ? b[3] == one_ : b[3] == kernel_ && !is_channels(operands[0]);
     case ShapeRule::enlarge:
       return is_kernel(operands[0]) && a[2] == one_;
     case ShapeRule::reduce:
       return a[axis] != one_;
+    case ShapeRule::to_kernels:
+      return is_channels(operands[0]);
   }
   return false;
+}
+
+// Images and kernels meet in convolutions only; channels meet images, and scale the kernels that read or
+// write them.
+bool GraphSignature::meets_channels(const Choice& choice, TypeId type, TypeId channels) const {
+  const std::vector<DimId>& a = dims(type);
+  const std::vector<DimId>& c = dims(channels);
+  if (c.size() != 4 || c[2] != one_ || c[3] != one_ || (c[0] == one_) == (c[1] == one_)) return false;
+  if (!is_kernel(type)) return c[0] == one_ && c[1] == a[1];
+  return choice.is(ops::Op::Mul) && (c[0] == one_ ? c[1] == a[1] : c[0] == a[0]);
 }
 
 std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<const TypeId> operands) const {
@@ -135,7 +150,17 @@ std::vector<TypeId> GraphSignature::find_type(const Choice& choice, std::span<co
 
 bool GraphSignature::is_kernel(TypeId type) const {
   const std::vector<DimId>& d = dims(type);
-  return kind_ == TensorKind::image && d.size() == 4 && (d[3] == one_ || d[3] == kernel_);
+  return kind_ == TensorKind::image && d.size() == 4 && d[0] != one_ && (d[3] == one_ || d[3] == kernel_);
+}
+
+bool GraphSignature::is_channels(TypeId type) const {
+  const std::vector<DimId>& d = dims(type);
+  return kind_ == TensorKind::image && d.size() == 4 && d[0] == one_ && d[1] != one_ && d[2] == one_ && d[3] == one_;
+}
+
+bool GraphSignature::is_row(TypeId type) const {
+  const std::vector<DimId>& d = dims(type);
+  return kind_ == TensorKind::matrix && d.size() == 2 && d[0] == one_ && d[1] != one_;
 }
 
 GraphSignature::Operation& GraphSignature::find_operation(ChoiceId id, TypeId a, TypeId b) const {
@@ -169,6 +194,7 @@ ir::Attributes GraphSignature::attributes(const Choice& choice, const std::vecto
     result.set("sizes", std::vector<ir::Poly>{size(parts.first), size(parts.second)});
   }
   if (choice.shape == ShapeRule::depthwise) result.set("groups", size(dims[1]));
+  if (choice.shape == ShapeRule::to_kernels) result.set("shape", std::vector<ir::Poly>{size(dims[1]), 1, 1, 1});
   return result;
 }
 

@@ -44,6 +44,7 @@ enum class ShapeRule : std::uint8_t {
   depthwise,    // [n, c, h, w] [c, 1, r, s] -> [n, c, h, w]
   enlarge,      // a kernel of 1 x 1 surrounded by zeros, 3 x 3
   reduce,       // the dimension of an axis becomes 1
+  to_kernels,   // [1, c, 1, 1] -> [c, 1, 1, 1]: a number for each kernel instead of each channel
 };
 
 // An operator with attributes: an operation that can be appended to a graph.
@@ -168,6 +169,8 @@ class GraphSignature {
   Numbers numbers() const { return numbers_; }
 
   bool is_kernel(TypeId type) const;         // whether a type is a kernel of a convolution
+  bool is_channels(TypeId type) const;       // whether a type has one number for each channel of an image: [1, c, 1, 1]
+  bool is_row(TypeId type) const;            // whether a type has one number for each column of a matrix: [1, n]
   std::string to_string(TypeId type) const;  // "[n, (n + n)]"
 
  private:
@@ -179,6 +182,7 @@ class GraphSignature {
   TypeId intern(std::vector<DimId> dims) const;
   // Whether graphs apply an operation to operands of these types, provided that they fit.
   bool admits(const Choice& choice, std::span<const TypeId> operands) const;
+  bool meets_channels(const Choice& choice, TypeId type, TypeId channels) const;
   // The types that the operator's own type rule yields; empty if the operands are not admitted or do not
   // fit.
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;

@@ -25,6 +25,7 @@ constexpr KnownOperator kKnownOperators[] = {
     {"add"},
     {"average_kernel", false, true},
     {"average_pool", false, true},
+    {"channels", false, true},
     {"concat"},
     {"conv", false, true},
     {"depthwise_conv", false, true},
@@ -47,6 +48,8 @@ constexpr KnownOperator kKnownOperators[] = {
     {"reduce_mean", true, false, false, true},
     {"reduce_sum", true},
     {"relu"},
+    {"reshape", false, true},
+    {"rows", true},
     {"sigmoid", false, false, false, true},
     {"softmax", true, false, false, true},
     {"split"},
@@ -94,10 +97,10 @@ std::vector<std::string> GraphSignature::known_operators() {
 
 std::optional<std::vector<std::string>> GraphSignature::preset(std::string_view name) {
   if (name == "cnn") {
-    return std::vector<std::string>{"add",      "average_pool", "concat", "conv", "enlarge", "identity",
-                                    "max_pool", "mul",          "one",    "relu", "split",   "zero"};
+    return std::vector<std::string>{"add",      "average_pool", "channels", "concat", "conv",    "enlarge", "identity",
+                                    "max_pool", "mul",          "one",      "relu",   "reshape", "split",   "zero"};
   }
-  if (name == "rnn") return std::vector<std::string>{"add", "concat", "matmul", "mul", "one", "sigmoid", "split", "tanh"};
+  if (name == "rnn") return std::vector<std::string>{"add", "concat", "matmul", "mul", "one", "rows", "sigmoid", "split", "tanh"};
   if (name == "transformer") {
     return std::vector<std::string>{"add", "concat", "div",        "exp",     "identity", "matmul",   "mul",
                                     "one", "ones",   "reduce_sum", "softmax", "split",    "transpose"};
@@ -191,6 +194,7 @@ class GraphSignatureBuilder {
       inputs({two, n_}, 2);
     }
     if (has("reduce_sum") || has("reduce_mean") || has("reduce_max") || has("softmax")) inputs({n_, u_.one_}, 2);
+    if (has("rows")) inputs({u_.one_, n_}, 2);
   }
 
   void images() {
@@ -201,6 +205,7 @@ class GraphSignatureBuilder {
     c_ = c;
     u_.kernel_ = u_.named("r", {3, 3});
     inputs({n, c, h, w}, options_.inputs);
+    if (has("channels")) inputs({u_.one_, c, u_.one_, u_.one_}, 2);
     if (has("conv")) {
       inputs({c, c, u_.kernel_, u_.kernel_}, 2);
       inputs({c, c, u_.one_, u_.one_}, 2);
@@ -286,6 +291,7 @@ class GraphSignatureBuilder {
            .weight = kPointConvolutionWeight});
       add("depthwise_conv", "conv",
           {.shape = ShapeRule::depthwise, .operands = 2, .attributes = {{"pads", same}}, .weight = kProductWeight});
+      add("reshape", "reshape", {.shape = ShapeRule::to_kernels});
       const std::vector<ir::Poly> around = {0, 0, 1, 1};
       add("enlarge", "pad", {.shape = ShapeRule::enlarge, .attributes = {{"begins", around}, {"ends", around}}});
       const std::vector<ir::Poly> kernel(2, ir::Poly(3));

@@ -17,6 +17,7 @@
 #include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/minimize.h"
 #include "src/generator/rules/shapes.h"
+#include "src/generator/rules/shortcuts.h"
 #include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::generator {
@@ -244,6 +245,12 @@ class Job {
     times_.derived -= collector_.proving();
     times_.proved += collector_.proving();
     XFLOW_CHECK(collector_.direct(signature_of()));
+    ShortcutFinder finder(collector_.kept(), options_.limits, verifying(options_));
+    for (std::size_t u = 0; u < signatures_.size(); ++u) {
+      finder.find(signatures_[u], u, candidates_[u].part(0, candidates_[u].size()));
+      XFLOW_CHECK(unless_cancelled(options_));
+    }
+    shortcuts_ = finder.found();
     return unless_cancelled(options_);
   }
 
@@ -354,10 +361,9 @@ class Job {
     texts.equations = head + "# What derivations need beside ../" + options_.name + ".rules: neither side is cheaper, for any sizes.\n";
     Deriver beside;
     for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // a rule that cannot be added rewrites no small graph
-    const auto is_known = [&](const KeptRule& k, bool back) {
+    const auto is_known = [&](std::size_t signature, const RuleCandidate& c) {
       if (beside.size() == 0) return false;
-      const RuleCandidate c = back ? RuleCandidate{k.candidate.target, k.candidate.source} : k.candidate;
-      const FlatEquation equation = GeneralShapes(signatures_[k.signature], c).concrete(beside.vocabulary());
+      const FlatEquation equation = GeneralShapes(signatures_[signature], c).concrete(beside.vocabulary());
       const bool rewrites = beside.derives(equation, options_.limits, Goal::rewrite);
       texts.known += rewrites ? 1 : 0;
       return rewrites;
@@ -366,11 +372,16 @@ class Job {
       if (!k.needed || !k.proved) continue;
       ++summary_.rules;
       const bool forwards = k.gain.forwards || k.pair;
-      if (forwards && !is_known(k, false)) texts.directed += "\n" + rules::print(k.rule);
-      if (k.back && !is_known(k, true)) texts.directed += "\n" + rules::print(*k.back);
+      const rules::Rule* const rule = forwards ? &k.rule : k.folded ? &*k.folded : nullptr;
+      const rules::Rule* const back = k.back ? &*k.back : k.folded_back ? &*k.folded_back : nullptr;
+      if (rule != nullptr && !is_known(k.signature, k.candidate)) texts.directed += "\n" + rules::print(*rule);
+      if (back != nullptr && !is_known(k.signature, RuleCandidate{k.candidate.target, k.candidate.source}))
+        texts.directed += "\n" + rules::print(*back);
       if (!forwards && !k.back) texts.equations += "\n" + rules::print(k.rule);
-      texts.directions += (forwards ? 1 : 0) + (k.back ? 1 : 0);
+      texts.directions += (rule != nullptr ? 1 : 0) + (back != nullptr ? 1 : 0);
     }
+    for (const Shortcut& s : shortcuts_)
+      if (!is_known(s.signature, s.candidate)) texts.directed += "\n" + rules::print(s.rule);
     return texts;
   }
 
@@ -385,6 +396,7 @@ class Job {
     report_["rules"] = summary_.rules;
     report_["all_rounds_proved"] = all_proved_;
     report_["directions_that_can_pay"] = texts.directions;
+    report_["shortcuts"] = shortcuts_.size();
     report_["done_by_rules_beside"] = texts.known;
     for (const auto& [verdict, count] : counts.verdicts) report_["verdicts"][verifier::name(verdict)] = count;
     report_["unproved"] = collector_.unproved();
@@ -403,6 +415,7 @@ class Job {
   std::vector<CandidateList> candidates_;  // by signature, like ranges_
   std::vector<std::size_t> ranges_;
   RuleCollector collector_{options_.limits, verifying(options_)};
+  std::vector<Shortcut> shortcuts_;
   bool all_proved_ = false;
 };
 

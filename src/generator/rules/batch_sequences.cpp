@@ -45,7 +45,11 @@ void BatchSequences::unite(Batch a, Batch b) {
 
 std::vector<BatchSequences::Batch> BatchSequences::values_of(const SmallGraph& graph) {
   std::vector<Batch> values(signature_.leaves().size());
-  for (std::size_t k = 0; k < inputs_.size(); ++k) values[inputs_[k]] = {static_cast<int>(k)};
+  // Constants and rows have no batch, and go with any.
+  std::vector<bool> free(values.size());
+  for (std::size_t k = 0; k < free.size(); ++k) free[k] = signature_.is_constant(k) || signature_.is_row(signature_.leaves()[k].type);
+  for (std::size_t k = 0; k < inputs_.size(); ++k)
+    if (!free[inputs_[k]]) values[inputs_[k]] = {static_cast<int>(k)};
   for (const SmallGraphNode& n : graph.nodes) {
     const Choice& c = signature_.choice(n.choice);
     Batch b = values[n.operands[0]];
@@ -53,13 +57,15 @@ std::vector<BatchSequences::Batch> BatchSequences::values_of(const SmallGraph& g
       const Batch& other = values[n.operands[1]];
       if (c.shape == ShapeRule::matmul) {
         b.insert(b.end(), other.begin(), other.end());
-      } else if (signature_.is_constant(n.operands[0])) {
+      } else if (free[n.operands[0]]) {
         b = other;
-      } else if (!signature_.is_constant(n.operands[1])) {
+      } else if (!free[n.operands[1]]) {
         unite(b, other);
       }
     }
-    for (std::size_t k = 0; k < c.outputs; ++k) values.push_back(normal(b));
+    const bool is_free = std::all_of(n.operands.begin(), n.operands.end(), [&](std::uint8_t o) { return free[o]; });
+    values.insert(values.end(), c.outputs, normal(b));
+    free.insert(free.end(), c.outputs, is_free);
   }
   return values;
 }

@@ -1,9 +1,13 @@
 #include "src/generator/rules/gain.h"
 
+#include <algorithm>
+#include <bit>
 #include <map>
 
 #include "src/egraph/numbers.h"
+#include "src/generator/rules/leaf_names.h"
 #include "src/generator/rules/shapes.h"
+#include "src/rules/rule_parts.h"
 
 namespace xflow::generator {
 namespace {
@@ -25,7 +29,17 @@ double elements_of(const std::vector<Parts>& dims, const Sizes& sizes) {
   return product;
 }
 
-double cost_of(const GraphSignature& signature, const SmallGraph& graph, const GeneralShapes& shapes, bool source, const Sizes& sizes) {
+// The constants among the inputs, by leaf, and how many operations of a side are on constants alone.
+struct Folding {
+  std::vector<bool> constant;
+  std::size_t operations = 0;
+  bool everything = false;  // an output is a constant
+};
+
+double cost_of(const GraphSignature& signature, const SmallGraph& graph, const GeneralShapes& shapes, bool source, const Sizes& sizes,
+               Folding* folding = nullptr) {
+  std::vector<bool> constant;
+  if (folding != nullptr) constant = folding->constant;
   const auto dims = [&](std::size_t value) {
     return source ? shapes.source_dims(static_cast<std::uint8_t>(value)) : shapes.target_dims(static_cast<std::uint8_t>(value));
   };
@@ -33,6 +47,15 @@ double cost_of(const GraphSignature& signature, const SmallGraph& graph, const G
   std::size_t value = signature.leaves().size();
   for (const SmallGraphNode& n : graph.nodes) {
     const Choice& c = signature.choice(n.choice);
+    if (folding != nullptr) {
+      const bool folds = std::all_of(n.operands.begin(), n.operands.end(), [&](std::uint8_t o) { return constant[o]; });
+      constant.insert(constant.end(), c.outputs, folds);
+      if (folds) {
+        ++folding->operations;
+        value += c.outputs;
+        continue;
+      }
+    }
     cost += kLaunch;
     for (const std::uint8_t o : n.operands) cost += elements_of(dims(o), sizes);
     for (std::size_t k = 0; k < c.outputs; ++k) cost += elements_of(dims(value + k), sizes);
@@ -44,7 +67,38 @@ double cost_of(const GraphSignature& signature, const SmallGraph& graph, const G
     }
     value += c.outputs;
   }
+  if (folding != nullptr)
+    folding->everything = std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](std::uint8_t o) { return constant[o]; });
   return cost;
+}
+
+constexpr std::uint64_t kDraws = 256;
+constexpr double kSame = 1e-9;
+
+// Sizes of all unknowns.
+Sizes drawn_sizes(const GraphSignature& signature, const GeneralShapes& shapes, std::uint64_t draw) {
+  Sizes sizes;
+  // Constants are leaves too.
+  for (std::size_t leaf = 0; leaf < signature.leaves().size(); ++leaf)
+    for (const Parts& d : shapes.dims(static_cast<std::uint8_t>(leaf)))
+      for (const int p : d)
+        if (p >= 0) sizes.try_emplace(p, static_cast<double>(std::uint64_t{1} << mix(mix(draw) + static_cast<std::uint64_t>(p)) % 11));
+  return sizes;
+}
+
+// Whether more of the target's operations are folded if these leaves are constants, and it costs at most
+// `most` times as much as the source for all drawn sizes.
+bool pays(const GraphSignature& signature, const RuleCandidate& candidate, const GeneralShapes& shapes, const std::vector<bool>& constant,
+          double most) {
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const Sizes sizes = drawn_sizes(signature, shapes, draw);
+    Folding before{constant};
+    Folding after{constant};
+    const double source = cost_of(signature, candidate.source, shapes, true, sizes, &before);
+    const double target = cost_of(signature, candidate.target, shapes, false, sizes, &after);
+    if (before.everything || after.operations <= before.operations || target > source * most) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -52,22 +106,72 @@ double cost_of(const GraphSignature& signature, const SmallGraph& graph, const G
 Gain gain_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   const GeneralShapes shapes(signature, candidate);
   Gain gain;
-  for (std::uint64_t draw = 0; draw < 256; ++draw) {
-    Sizes sizes;
-    const auto add = [&](const std::vector<Parts>& dims) {
-      for (const Parts& d : dims)
-        for (const int p : d)
-          if (p >= 0) sizes.try_emplace(p, static_cast<double>(std::uint64_t{1} << mix(mix(draw) + static_cast<std::uint64_t>(p)) % 11));
-    };
-    // Constants are leaves too.
-    for (std::size_t leaf = 0; leaf < signature.leaves().size(); ++leaf) add(shapes.dims(static_cast<std::uint8_t>(leaf)));
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const Sizes sizes = drawn_sizes(signature, shapes, draw);
     const double source = cost_of(signature, candidate.source, shapes, true, sizes);
     const double target = cost_of(signature, candidate.target, shapes, false, sizes);
-    constexpr double kSame = 1e-9;
     gain.forwards = gain.forwards || target < source * (1 - kSame);
     gain.backwards = gain.backwards || source < target * (1 - kSame);
   }
   return gain;
+}
+
+bool is_parameter(const GraphSignature& signature, std::uint8_t input) {
+  const TypeId type = signature.leaves()[input].type;
+  return signature.is_kernel(type) || signature.is_channels(type) || signature.is_row(type);
+}
+
+namespace {
+
+// The leaves that are constants if these inputs are.
+std::vector<bool> constant_leaves(const GraphSignature& signature, std::span<const std::uint8_t> inputs,
+                                  std::span<const std::size_t> positions) {
+  std::vector<bool> constant(signature.leaves().size());
+  std::fill(constant.begin() + static_cast<std::ptrdiff_t>(signature.inputs()), constant.end(), true);
+  for (const std::size_t k : positions) constant[inputs[k]] = true;
+  return constant;
+}
+
+}  // namespace
+
+std::vector<std::size_t> constants_that_pay(const GraphSignature& signature, const RuleCandidate& candidate) {
+  const GeneralShapes shapes(signature, candidate);
+  const std::vector<std::uint8_t>& inputs = shapes.inputs();
+  for (std::size_t count = 1; count < inputs.size(); ++count) {
+    std::vector<std::size_t> best;
+    std::ptrdiff_t most = -1;
+    for (std::uint32_t set = 0; set < 1U << inputs.size(); ++set) {
+      if (static_cast<std::size_t>(std::popcount(set)) != count) continue;
+      std::vector<std::size_t> positions;
+      for (std::size_t k = 0; k < inputs.size(); ++k)
+        if ((set >> k & 1U) != 0) positions.push_back(k);
+      const auto parameters =
+          std::count_if(positions.begin(), positions.end(), [&](std::size_t k) { return is_parameter(signature, inputs[k]); });
+      if (parameters <= most || !pays(signature, candidate, shapes, constant_leaves(signature, inputs, positions), 1 + kSame)) continue;
+      most = parameters;
+      best = std::move(positions);
+    }
+    if (!best.empty()) return best;
+  }
+  return {};
+}
+
+std::vector<std::size_t> parameters_that_pay(const GraphSignature& signature, const RuleCandidate& candidate) {
+  const GeneralShapes shapes(signature, candidate);
+  const std::vector<std::uint8_t>& inputs = shapes.inputs();
+  std::vector<std::size_t> positions;
+  for (std::size_t k = 0; k < inputs.size(); ++k)
+    if (is_parameter(signature, inputs[k])) positions.push_back(k);
+  if (positions.empty() || positions.size() == inputs.size()) return {};
+  if (!pays(signature, candidate, shapes, constant_leaves(signature, inputs, positions), 1 - kSame)) return {};
+  return positions;
+}
+
+std::optional<rules::Rule> with_constants(rules::Rule rule, std::span<const std::size_t> inputs) {
+  if (inputs.empty()) return std::nullopt;
+  rule.name += "-folded";
+  for (const std::size_t k : inputs) rule.guards.push_back(rules::predicate(rules::Guard::Kind::is_constant, input_name(k)));
+  return rule;
 }
 
 }  // namespace xflow::generator

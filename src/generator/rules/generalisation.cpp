@@ -13,6 +13,8 @@
 
 #include "src/generator/rules/batch_sequences.h"
 #include "src/generator/rules/equation_text.h"
+#include "src/generator/rules/leaf_names.h"
+#include "src/generator/rules/vector_shapes.h"
 #include "src/generator/rules/window_attributes.h"
 #include "src/ops/op.h"
 #include "src/ops/operator.h"
@@ -26,14 +28,6 @@ using rules::Expression;
 using rules::Term;
 using Attributes = std::vector<Term::NamedExpression>;
 
-constexpr std::array<const char*, 10> kInputNames = {"x", "z", "u", "v", "w", "k", "m", "n", "p", "q"};
-
-// Name k: the names in order, then the same names with numbers.
-template <std::size_t N>
-std::string numbered(const std::array<const char*, N>& names, std::size_t k) {
-  return k < N ? names[k] : fmt::format("{}{}", names[k % N], k / N);
-}
-
 class GeneralisationWriter {
  public:
   GeneralisationWriter(const GraphSignature& signature, const RuleCandidate& candidate, const std::string& name,
@@ -45,9 +39,14 @@ class GeneralisationWriter {
         small_ranks_(small_ranks),
         broadcasts_(open.broadcasts),
         shapes_(signature, candidate, open.equal),
+        names_(signature, shapes_),
         batches_(signature, candidate, shapes_.inputs()) {
-    if (open.scalars) name_scalars();
-    for (std::size_t k = 0; k < shapes_.inputs().size(); ++k) names_[shapes_.inputs()[k]] = numbered(kInputNames, k);
+    if (open.scalars) expressible_ = names_.name_scalars(candidate);
+    for (const SmallGraphNode& n : candidate.source.nodes) {
+      const ShapeRule shape = signature.choice(n.choice).shape;
+      const bool product = shape == ShapeRule::convolution || shape == ShapeRule::matmul;
+      vectors_are_tensors_ = vectors_are_tensors_ || (product && is_vector(shapes_.source_dims(n.operands[0])));
+    }
   }
 
   // The reason, in words, if there is no rule.
@@ -59,7 +58,7 @@ class GeneralisationWriter {
     rule.name = name_;
     rule.file = "generated";
     std::vector<std::string> leaves;
-    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) leaves.push_back(leaf_text(static_cast<std::uint8_t>(k)));
+    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) leaves.push_back(names_.text(static_cast<std::uint8_t>(k)));
     rule.comment = {" " + equation_text(signature_, candidate_, leaves)};
     rule.source = side(candidate_.source, true);
     rule.target = side(candidate_.target, false);
@@ -74,47 +73,8 @@ class GeneralisationWriter {
   bool is_constant(std::uint8_t value) const { return signature_.is_constant(value); }
   bool is_image() const { return signature_.kind() == TensorKind::image; }
 
-  std::string leaf_text(std::uint8_t leaf) const {
-    const Leaf& l = signature_.leaves()[leaf];
-    if (l.kind == Leaf::Kind::input) {
-      const auto found = names_.find(leaf);
-      return found == names_.end() ? "?" : found->second;
-    }
-    if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) {
-      if (const auto scalar = scalars_.find(leaf); scalar != scalars_.end()) return scalar->second;
-      const std::string text = l.value.to_string();
-      return text.find('/') == std::string::npos ? text : "(" + text + ")";
-    }
-    if (l.kind != Leaf::Kind::full) return "identity";
-    if (l.value == ir::Rational(0)) return "zeros";
-    return l.value == ir::Rational(1) ? "ones" : "average";
-  }
-
   void fail(const char* why) {
     if (expressible_) expressible_ = refused(why);
-  }
-
-  // Names the numbers as scalar variables. Fails unless both sides have the same numbers, since a variable
-  // that one side drops might be infinite.
-  void name_scalars() {
-    const auto numbers = [&](const SmallGraph& graph) {
-      std::set<std::uint8_t> found;
-      for (const SmallGraphNode& n : graph.nodes)
-        for (const std::uint8_t o : n.operands)
-          if (is_constant(o) && signature_.dims(signature_.leaves()[o].type).empty()) found.insert(o);
-      return found;
-    };
-    static constexpr std::array<const char*, 5> kNames = {"s", "t", "r", "l", "o"};
-    const std::set<std::uint8_t> known = numbers(candidate_.source);
-    const std::set<std::uint8_t> read = numbers(candidate_.target);
-    if (known != read) return fail("a number is on one side alone");
-    for (const std::uint8_t leaf : known) scalars_.emplace(leaf, numbered(kNames, scalars_.size()));
-  }
-
-  Term leaf_term(std::uint8_t leaf) const {
-    const Leaf& l = signature_.leaves()[leaf];
-    if (l.kind == Leaf::Kind::full && !scalars_.contains(leaf)) return rules::literal(l.value);
-    return rules::variable(leaf_text(leaf));
   }
 
   static Term full(const Leaf& leaf, Expression shape) {
@@ -128,7 +88,7 @@ class GeneralisationWriter {
   // `batch`: dimensions before those of the matrix.
   Term constant(std::uint8_t leaf, const std::string& batch = {}) {
     const Leaf& l = signature_.leaves()[leaf];
-    if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) return leaf_term(leaf);
+    if (l.kind == Leaf::Kind::full && signature_.dims(l.type).empty()) return names_.term(leaf);
     if (generalisation_ == Generalisation::open || generalisation_ == Generalisation::axes) {
       // The constant takes its dimensions from an input of the same shape.
       for (const std::uint8_t input : shapes_.inputs())
@@ -147,7 +107,7 @@ class GeneralisationWriter {
 
   // The expression dims(x) or dim(x, a).
   Expression of_input(const char* function, std::uint8_t input, std::optional<Expression> axis = {}) const {
-    std::vector<Expression> arguments = {rules::named(names_.at(input))};
+    std::vector<Expression> arguments = {rules::named(names_.input(input))};
     if (axis) arguments.push_back(*std::move(axis));
     return rules::call(function, std::move(arguments));
   }
@@ -199,7 +159,7 @@ class GeneralisationWriter {
   }
   std::string dimension_name(int part) {
     static constexpr std::array<const char*, 16> kNames = {"M", "K", "N", "P", "Q", "L", "R", "T", "D", "E", "F", "G", "H", "I", "J", "O"};
-    return dimension_names_.try_emplace(part, numbered(kNames, dimension_names_.size())).first->second;
+    return dimension_names_.try_emplace(part, numbered_name(kNames, dimension_names_.size())).first->second;
   }
   // The name of a sum whose parts are named by a split of the source.
   std::string whole_name(const Parts& parts) {
@@ -210,8 +170,43 @@ class GeneralisationWriter {
   // The first named axis is a, the second is b.
   std::string axis_name(std::size_t axis) const { return axis_bound_[1 - axis % 2] && axis == last_axis_ ? "b" : "a"; }
 
-  // The axis of a concat or split. The source binds its name.
-  Expression axis(const Choice& choice, bool source) {
+  bool is_vector(const std::vector<Parts>& dims) const { return generator::is_vector(signature_.kind(), dims); }
+  // Whether vectors are declared with any number of leading ones.
+  bool has_leading_ones() const {
+    return !vectors_are_tensors_ && generator::has_leading_ones(signature_.kind(), generalisation_) &&
+           std::any_of(shapes_.inputs().begin(), shapes_.inputs().end(), [&](std::uint8_t k) { return is_vector(shapes_.dims(k)); });
+  }
+  // Whether the source scales a kernel of larger windows by a vector.
+  bool scales_window(std::uint8_t vector) const {
+    return std::any_of(candidate_.source.nodes.begin(), candidate_.source.nodes.end(), [&](const SmallGraphNode& n) {
+      const auto is_window = [&](std::uint8_t o) {
+        const std::vector<Parts> dims = shapes_.source_dims(o);
+        return dims.size() == 4 && dims[3] == Parts{kWindowPart};
+      };
+      const bool reads = std::find(n.operands.begin(), n.operands.end(), vector) != n.operands.end();
+      return reads && signature_.choice(n.choice).shape == ShapeRule::broadcast &&
+             std::any_of(n.operands.begin(), n.operands.end(), is_window);
+    });
+  }
+  // Gives a vector all the dimensions of an image of one pixel or a matrix of one row.
+  void make_tensor(Term& term, const std::vector<Parts>& dims) {
+    if (!is_vector(dims) || !has_leading_ones()) return;
+    Expression shape = rules::list(vector_dims(signature_.kind(), generalisation_, dim(dims[1]), false));
+    std::vector<Term> operands;
+    operands.push_back(std::move(term));
+    term = rules::application("reshape", std::move(operands), {rules::attribute("shape", std::move(shape))});
+  }
+  // The shape of one number for each kernel.
+  Expression kernels(const std::vector<Parts>& dims) {
+    const bool reads_kernel = std::any_of(shapes_.inputs().begin(), shapes_.inputs().end(),
+                                          [&](std::uint8_t k) { return signature_.is_kernel(signature_.leaves()[k].type); });
+    if (!reads_kernel && generalisation_ != Generalisation::as_enumerated)
+      fail("no kernel says how many dimensions numbers for kernels have");
+    return kernel_numbers(generalisation_, dim(dims[0]));
+  }
+
+  // The axis of a concat or split whose result has the dimensions `dims`. The source binds its name.
+  Expression axis(const Choice& choice, const std::vector<Parts>& dims, bool source) {
     const auto number = static_cast<std::size_t>(choice.axis);
     if (has_axes()) {
       if (source && !axis_bound_[number]) {
@@ -222,6 +217,7 @@ class GeneralisationWriter {
       return rules::named(axis_name(number));
     }
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) return rules::number(number == 0 ? -2 : -1);
+    if (is_image() && is_vector(dims)) return has_leading_ones() ? rules::call("rank", {rules::named(kLeadingOnes)}) : rules::number(1);
     return rules::number(choice.axis);
   }
 
@@ -258,14 +254,18 @@ class GeneralisationWriter {
       for (const std::int64_t v : values) elements.push_back(rules::number(v));
       return rules::list(std::move(elements));
     };
+    const std::vector<Parts> dims =
+        source ? shapes_.source_dims(static_cast<std::uint8_t>(value)) : shapes_.target_dims(static_cast<std::uint8_t>(value));
     switch (c.shape) {
       case ShapeRule::transpose:
         return {rules::attribute("perm", transposition(graph, value))};
+      case ShapeRule::to_kernels:
+        return {rules::attribute("shape", kernels(dims))};
       case ShapeRule::concat:
-        return {rules::attribute("axis", axis(c, source))};
+        return {rules::attribute("axis", axis(c, dims, source))};
       case ShapeRule::split: {
         // The sizes may need the name of the axis, which is therefore bound first.
-        Expression along = axis(c, source);
+        Expression along = axis(c, dims, source);
         return {rules::attribute("axis", std::move(along)), rules::attribute("sizes", split_sizes(graph, value, c, source))};
       }
       case ShapeRule::convolution:
@@ -288,7 +288,7 @@ class GeneralisationWriter {
   std::vector<rules::Statement> side(const SmallGraph& graph, bool source) {
     std::vector<rules::Statement> statements;
     std::vector<Term> terms;
-    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) terms.push_back(leaf_term(static_cast<std::uint8_t>(k)));
+    for (std::size_t k = 0; k < signature_.leaves().size(); ++k) terms.push_back(names_.term(static_cast<std::uint8_t>(k)));
     std::vector<std::size_t> reads(signature_.leaves().size() + 2 * graph.nodes.size(), 0);
     for (const SmallGraphNode& n : graph.nodes)
       for (const std::uint8_t o : n.operands) ++reads[o];
@@ -304,6 +304,8 @@ class GeneralisationWriter {
       std::vector<Term> operands;
       operands.reserve(n.operands.size());
       for (const std::uint8_t o : n.operands) operands.push_back(is_constant(o) ? constant(o) : terms[o]);
+      const bool product = c.shape == ShapeRule::convolution || c.shape == ShapeRule::matmul;
+      if (product && !source) make_tensor(operands[0], shapes_.target_dims(n.operands[0]));
       const std::string op(ops::get(c.op).signature.name);
       Term term = rules::application(op, std::move(operands), attributes(graph, value, c, source));
       const std::string own = fmt::format("{}{}", source ? "c" : "e", number + 1);
@@ -335,7 +337,7 @@ class GeneralisationWriter {
       const bool batched = generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch;
       const bool is_input = o < signature_.inputs();
       Term term =
-          is_input ? leaf_term(o) : constant(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
+          is_input ? names_.term(o) : constant(o, batched ? batch_of(candidate_.source, candidate_.source.outputs[k]) : std::string());
       if (source) fail("a side that is an input or a constant cannot be a source");
       statements.push_back({{name_of_output(graph, k)}, std::move(term), {}});
     }
@@ -352,24 +354,30 @@ class GeneralisationWriter {
   }
   const std::string& batch_name(int b) {
     static constexpr std::array<const char*, 6> kNames = {"B", "C", "U", "V", "W", "X"};
-    return batch_names_.try_emplace(batches_.root(b), numbered(kNames, batch_names_.size())).first->second;
+    return batch_names_.try_emplace(batches_.root(b), numbered_name(kNames, batch_names_.size())).first->second;
   }
 
   std::vector<rules::Declaration> declarations() {
     std::vector<rules::Declaration> result;
     if (generalisation_ == Generalisation::open || generalisation_ == Generalisation::axes) return result;
     for (std::size_t k = 0; k < shapes_.inputs().size(); ++k)
-      result.push_back({names_.at(shapes_.inputs()[k]), false, std::nullopt, declared_dims(k), {}});
+      result.push_back({names_.input(shapes_.inputs()[k]), false, std::nullopt, declared_dims(k), {}});
     return result;
   }
   std::vector<Expression> declared_dims(std::size_t k) {
     const std::uint8_t input = shapes_.inputs()[k];
+    const std::vector<Parts> parts = shapes_.dims(input);
     std::vector<Expression> dims;
+    if (is_vector(parts)) {
+      dims = vector_dims(signature_.kind(), generalisation_, declared_dim(parts[1]), has_leading_ones(), scales_window(input) ? "W" : "S");
+      const bool optional = (broadcasts_ >> (2 * k + 1) & 1U) != 0;
+      if (optional) dims[1] = rules::optional(std::move(dims[1]));
+      return dims;
+    }
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) {
       const int root = batches_.root(static_cast<int>(k));
       if (batches_.has_batch(root)) dims.push_back(rules::sequence(batch_name(root)));
     }
-    const std::vector<Parts> parts = shapes_.dims(input);
     const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
     for (std::size_t d = 0; d < parts.size(); ++d) {
       if (is_image() && d >= 2 && generalisation_ != Generalisation::as_enumerated) {
@@ -403,12 +411,13 @@ class GeneralisationWriter {
 
   std::vector<rules::Guard> guards() {
     std::vector<rules::Guard> result;
-    result.reserve(scalars_.size() + batch_names_.size());
-    for (const auto& [leaf, name] : scalars_) result.push_back(rules::predicate(rules::Guard::Kind::is_scalar, name));
+    result.reserve(names_.scalars().size() + batch_names_.size());
+    for (const auto& [leaf, name] : names_.scalars()) result.push_back(rules::predicate(rules::Guard::Kind::is_scalar, name));
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) {
       for (const auto& [root, name] : batch_names_)
         result.push_back(at_most(rules::call("rank", {rules::named(name)}), small_ranks_ ? 0 : 2));
     }
+    if (has_leading_ones()) result.push_back(at_most(rules::call("rank", {rules::named(kLeadingOnes)}), 1));
     if (!has_axes() || shapes_.inputs().empty()) return result;
     compare_inputs(result);
     if (!expressible_) return result;
@@ -467,8 +476,7 @@ class GeneralisationWriter {
   unsigned broadcasts_;
   GeneralShapes shapes_;
   Acceptance expressible_;  // refused with the first reason
-  std::map<std::uint8_t, std::string> names_;
-  std::map<std::uint8_t, std::string> scalars_;  // numbers of the source that became variables
+  LeafNames names_;
   std::map<int, std::string> bound_parts_;
   std::map<int, std::string> dimension_names_;
   std::map<Parts, std::string> whole_names_;
@@ -476,6 +484,7 @@ class GeneralisationWriter {
   std::size_t last_axis_ = 0;  // the axis that was named last
   BatchSequences batches_;
   std::map<int, std::string> batch_names_;
+  bool vectors_are_tensors_ = false;  // a product or convolution of the source reads a vector
 };
 
 }  // namespace

@@ -20,6 +20,7 @@ enum class Generalisation : std::uint8_t {
   matrices,       // no batch
   windows,        // windows, strides, dilations, pads and groups are open
   groups_of_one,  // groups: 1
+  no_pads,        // groups: 1, pads: 0
   as_enumerated,  // stride 1, windows that keep the size
 };
 

@@ -293,23 +293,39 @@ Result<bool> RuleCollector::prove(const std::function<const GraphSignature&(cons
 }
 
 Result<void> RuleCollector::direct(const std::function<const GraphSignature&(const KeptRule&)>& signature_of) {
-  std::vector<KeptRule*> wanted;
+  struct Wanted {
+    KeptRule* rule = nullptr;
+    std::vector<std::size_t> constants;
+  };
+  std::vector<Wanted> wanted;
   std::vector<tasks::Question> questions;
   const auto reversed = [](const KeptRule& k) { return RuleCandidate{k.candidate.target, k.candidate.source}; };
   for (KeptRule& k : kept_) {
     if (!k.needed || !k.proved) continue;
     k.gain = gain_of(signature_of(k), k.candidate);
-    if (!k.gain.backwards || k.pair) continue;
-    wanted.push_back(&k);
+    if (k.pair) continue;
+    if (!k.gain.forwards) k.folded = with_constants(k.rule, constants_that_pay(signature_of(k), k.candidate));
+    std::vector<std::size_t> constants;
+    if (!k.gain.backwards) constants = constants_that_pay(signature_of(k), reversed(k));
+    if (!k.gain.backwards && constants.empty()) continue;
+    wanted.push_back({&k, std::move(constants)});
     // The reverse rule holds for the same sizes.
     questions.emplace_back(tasks::FirstQuestion{k.signature, reversed(k), k.name + "-back", !k.equal.empty()});
   }
+  const auto take = [](Wanted& w, std::optional<rules::Rule> back) {
+    if (w.rule->gain.backwards) {
+      w.rule->back = std::move(back);
+    } else if (back) {
+      w.rule->folded_back = with_constants(*back, w.constants);
+    }
+  };
   if (width_ <= 1) {
-    for (KeptRule* const k : wanted) k->back = first_proved(signature_of(*k), reversed(*k), k->name + "-back", !k->equal.empty(), options_);
+    for (Wanted& w : wanted)
+      take(w, first_proved(signature_of(*w.rule), reversed(*w.rule), w.rule->name + "-back", !w.rule->equal.empty(), options_));
     return {};
   }
   XFLOW_TRY(std::vector<tasks::Answer> answers, ask_(questions));
-  for (std::size_t n = 0; n < wanted.size(); ++n) wanted[n]->back = std::get<std::optional<rules::Rule>>(std::move(answers[n]));
+  for (std::size_t n = 0; n < wanted.size(); ++n) take(wanted[n], std::get<std::optional<rules::Rule>>(std::move(answers[n])));
   return {};
 }
 

@@ -39,6 +39,9 @@ struct KeptRule {
   bool special = false;             // has divisions, roots or exponentials, or drops an input
   Gain gain;                        // the directions that can reduce the cost
   std::optional<rules::Rule> back;  // the reverse rule, if it can reduce the cost and is proved
+  // The rule and the reverse one, with guards that ask for constants, if they pay with these alone.
+  std::optional<rules::Rule> folded;
+  std::optional<rules::Rule> folded_back;
 };
 
 struct MinimizeCounts {

@@ -34,7 +34,8 @@ Kinds kinds_of(const GraphSignature& signature, const RuleCandidate& candidate) 
         kinds.number = kinds.number || !is_tensor(n.operands[0]) || !is_tensor(n.operands[1]);
       }
       kinds.window = kinds.window || c.shape == ShapeRule::convolution || c.shape == ShapeRule::depthwise ||
-                     c.shape == ShapeRule::enlarge || c.is(ops::Op::AveragePool) || c.is(ops::Op::MaxPool);
+                     c.shape == ShapeRule::enlarge || c.shape == ShapeRule::to_kernels || c.is(ops::Op::AveragePool) ||
+                     c.is(ops::Op::MaxPool);
       for (const std::uint8_t o : n.operands) {
         if (o >= signature.inputs() || signature.kind() == TensorKind::image) continue;
         for (const DimId d : signature.dims(signature.leaves()[o].type)) kinds.column = kinds.column || signature.dim(d).name == "1";
@@ -84,7 +85,7 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
   const Kinds kinds = kinds_of(signature, candidate);
   std::vector<Generalisation> generalisations;
   if (kinds.window) {
-    generalisations = {Generalisation::windows, Generalisation::groups_of_one, Generalisation::as_enumerated};
+    generalisations = {Generalisation::windows, Generalisation::groups_of_one, Generalisation::no_pads, Generalisation::as_enumerated};
   } else if (kinds.matrix || (kinds.axes && kinds.column)) {
     generalisations = {Generalisation::batches, Generalisation::batch, Generalisation::matrices};
   } else if (kinds.axes) {
@@ -96,8 +97,11 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
     }
   } else {
     generalisations = {Generalisation::open};
-    if (signature.kind() == TensorKind::matrix)
+    if (signature.kind() == TensorKind::image) {
+      generalisations.push_back(Generalisation::as_enumerated);
+    } else {
       generalisations.insert(generalisations.end(), {Generalisation::batches, Generalisation::batch, Generalisation::matrices});
+    }
   }
   std::vector<WrittenRule> result;
   const auto write = [&](Generalisation generalisation, const Openness& open) {

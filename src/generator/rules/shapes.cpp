@@ -146,6 +146,9 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
     case ShapeRule::reduce:
       result[axis] = {one_};
       break;
+    case ShapeRule::to_kernels:
+      result = {a[1], {one_}, {one_}, {one_}};
+      break;
   }
   return {result};
 }
@@ -281,18 +284,13 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const SmallGraph& small_gr
       operand_types.push_back(types[o]);
     }
     const auto axis = static_cast<std::size_t>(choice.axis);
-    if (choice.shape == ShapeRule::split || choice.shape == ShapeRule::depthwise) {
-      ir::Attributes attributes = choice.attributes;
-      if (choice.shape == ShapeRule::depthwise) {
-        attributes.set("groups", ir::Poly(size(values[n.operands[0]][1], sizes)));
-      } else {
-        attributes.set("sizes",
-                       ir::polys(std::array<std::int64_t, 2>{size(values[value][axis], sizes), size(values[value + 1][axis], sizes)}));
-      }
-      node.op = vocabulary.op_on(choice.op, attributes, operand_types);
-    } else {
-      node.op = vocabulary.op_on(choice.op, choice.attributes, operand_types);
-    }
+    ir::Attributes attributes = choice.attributes;
+    if (choice.shape == ShapeRule::depthwise) attributes.set("groups", ir::Poly(size(values[n.operands[0]][1], sizes)));
+    if (choice.shape == ShapeRule::split)
+      attributes.set("sizes",
+                     ir::polys(std::array<std::int64_t, 2>{size(values[value][axis], sizes), size(values[value + 1][axis], sizes)}));
+    if (choice.shape == ShapeRule::to_kernels) attributes.set("shape", ir::polys(shape(value)));
+    node.op = vocabulary.op_on(choice.op, attributes, operand_types);
     for (std::size_t o = 0; o < choice.outputs; ++o) {
       node.types.push_back(vocabulary.type(shape(value + o)));
       types.push_back(node.types.back());

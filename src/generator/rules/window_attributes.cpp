@@ -27,6 +27,7 @@ Attributes convolution_attributes(Generalisation generalisation, const Choice& c
     return result;
   }
   Attributes result = variables({{"strides", "s"}, {"pads", "p"}, {"dilations", "d"}});
+  if (generalisation == Generalisation::no_pads) result[1] = rules::attribute("pads", rules::number(0));
   const bool one = !depthwise && generalisation != Generalisation::windows;
   result.push_back(rules::attribute("groups", one ? rules::number(1) : rules::named(depthwise ? "C" : "g")));
   return result;
@@ -36,6 +37,7 @@ Attributes pool_attributes(Generalisation generalisation, const Choice& choice) 
   Attributes result = generalisation == Generalisation::as_enumerated
                           ? Attributes{rules::attribute("kernel", rules::number(3)), rules::attribute("pads", rules::number(1))}
                           : variables({{"kernel", "k"}, {"strides", "s"}, {"pads", "p"}});
+  if (generalisation == Generalisation::no_pads) result[2] = rules::attribute("pads", rules::number(0));
   if (choice.is(ops::Op::AveragePool)) result.push_back(rules::attribute("count_include_pad", rules::number(1)));
   return result;
 }

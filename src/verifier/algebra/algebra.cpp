@@ -166,7 +166,8 @@ NormalTerm Algebra::multiply(const NormalTerm& a, const NormalTerm& b) {
 }
 
 Expression Algebra::multiply(const Expression& a, const Expression& b) {
-  if (a.terms.size() * b.terms.size() > kMaxTerms) throw Stop{true, "a product has more than " + std::to_string(kMaxTerms) + " terms"};
+  if (a.terms.size() * b.terms.size() > kMaxTerms)
+    throw ProductTooLarge{{true, "a product has more than " + std::to_string(kMaxTerms) + " terms"}};
   Expression result;
   result.terms.reserve(a.terms.size() * b.terms.size());
   for (const NormalTerm& x : a.terms)

@@ -92,6 +92,9 @@ struct Stop {
   std::string message;
 };
 
+// A product of two expressions would have too many terms.
+struct ProductTooLarge : Stop {};
+
 // Arithmetic of coefficients. Throws Stop if a numerator or denominator does not fit 64 bits.
 Rational plus(const Rational& a, const Rational& b);
 Rational times(const Rational& a, const Rational& b);

@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::uint32_t kFirstTensor = 1U << 20U;
 constexpr std::uint32_t kOutputs = 256;
+constexpr std::int64_t kMostUnrolled = 16;  // terms of a sum
+constexpr int kMostUnrolledTerms = 64;      // of all sums
 
 bool is_infinite(const ops::Expr& e, bool positive) {
   if (e->kind != ExprKind::literal || e->literal.is_variable()) return false;
@@ -64,7 +66,9 @@ void Composer::set_branches(Branch branch) {
 }
 
 Expression Composer::element(ir::ValueId value, const std::vector<Poly>& index) {
-  if (arena_.node(value).kind != ir::NodeKind::operation || read_.insert(value).second) return at(value, index);
+  // Where a sum is written out, an index may be a number, and conditions on it are decided at once. Those on
+  // the index of a generic element are not.
+  if (arena_.node(value).kind != ir::NodeKind::operation || !unrolled_.empty() || read_.insert(value).second) return at(value, index);
   const Generic& g = generic(value);
   ir::Symbols::Substitution by;
   for (std::size_t k = 0; k < index.size(); ++k) by.emplace(g.index[k], index[k]);
@@ -165,17 +169,8 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
     case ExprKind::read:
       return in_cases(cases(e->indices, node),
                       [&](const Case& c) { return element(node.operands[static_cast<std::size_t>(e->operand)], c.values); });
-    case ExprKind::sum: {
-      Expression body = convert(e->arguments[0], node);
-      const Poly extent = resolve(e->extent, node);
-      const Poly end = broken(Fault::compose_sum_goes_further) ? extent + Poly(1) : extent;
-      for (NormalTerm& t : body.terms) {
-        t.binders.insert(t.binders.begin(), e->binder);
-        const Condition range = {{Poly(e->binder), Relation::at_least_zero}, ops::less_than(Poly(e->binder), end)};
-        t.conditions.insert(t.conditions.begin(), range.begin(), range.end());
-      }
-      return body;
-    }
+    case ExprKind::sum:
+      return convert_sum(*e, node);
     case ExprKind::maximum:
       return algebra_.maximum(pieces(e, node));
     case ExprKind::select:
@@ -186,6 +181,42 @@ Expression Composer::convert(const ops::Expr& e, Scope node) {
       break;
   }
   return convert_cast(*e, node);
+}
+
+Expression Composer::convert_sum(const ExprNode& e, Scope node) {
+  const Poly extent = resolve(e.extent, node);
+  Expression body;
+  try {
+    body = convert(e.arguments[0], node);
+  } catch (const ProductTooLarge&) {
+    const auto count = extent.constant();
+    if (!count || *count > kMostUnrolled) throw;
+    return unrolled(e, *count, node);
+  }
+  const Poly end = broken(Fault::compose_sum_goes_further) ? extent + Poly(1) : extent;
+  for (NormalTerm& t : body.terms) {
+    t.binders.insert(t.binders.begin(), e.binder);
+    const Condition range = {{Poly(e.binder), Relation::at_least_zero}, ops::less_than(Poly(e.binder), end)};
+    t.conditions.insert(t.conditions.begin(), range.begin(), range.end());
+  }
+  return body;
+}
+
+Expression Composer::unrolled(const ExprNode& e, std::int64_t extent, Scope node) {
+  // Also where a term throws, and an outer sum is written out after that.
+  struct Binding {
+    ir::Symbols::Substitution& bound;
+    SymbolId binder;
+    ~Binding() { bound.erase(binder); }
+  };
+  const Binding binding{unrolled_, e.binder};
+  Expression result;
+  for (std::int64_t k = broken(Fault::compose_unrolled_sum_begins_late) ? 1 : 0; k < extent; ++k) {
+    if (++unrolled_terms_ > kMostUnrolledTerms) throw Stop{true, "products have too many terms"};
+    unrolled_.insert_or_assign(e.binder, Poly(k));
+    result = algebra_.sum(std::move(result), convert(e.arguments[0], node));
+  }
+  return result;
 }
 
 Expression Composer::convert_select(const ExprNode& e, Scope node) {

@@ -61,6 +61,10 @@ class Composer {
   Expression leaf(ir::ValueId value, const std::vector<Poly>& index);
 
   Expression convert(const ops::Expr& e, Scope node);
+  Expression convert_sum(const ExprNode& e, Scope node);
+  // The sum over a range of constant length, element by element: its binder is a number in each of them, so
+  // that conditions on it are decided before products are made.
+  Expression unrolled(const ExprNode& e, std::int64_t extent, Scope node);
   Expression convert_apply(const ops::ExprNode& e, Scope node);
   Expression convert_cast(const ops::ExprNode& e, Scope node);
   Expression convert_literal(const ir::Real& value);
@@ -136,6 +140,8 @@ class Composer {
   std::unordered_map<ir::ValueId, bool> has_demands_;
   std::unordered_map<ir::ValueId, bool> may_be_of_nothing_;
   std::unordered_map<ir::ValueId, GenericPieces> generic_demands_;
+  ir::Symbols::Substitution unrolled_;       // the binders of sums that are written out, at the term of the moment
+  int unrolled_terms_ = 0;                   // of all sums that were written out
   std::unordered_set<const ir::Node*> run_;  // the nodes of the source
   std::vector<Stopping> valueless_;          // operands of the source, elements of which may have no value
   int depth_ = 0;                            // nesting of integer tensors that are read by elements of others

@@ -83,6 +83,7 @@ std::vector<Composer::Case> Composer::cases(const std::vector<Poly>& polys, Scop
     Case one{c.condition, {}};
     for (const Poly& p : polys) {
       Poly value = c.by.empty() ? p : symbols.substitute(p, c.by);
+      if (!unrolled_.empty()) value = symbols.substitute(value, unrolled_);
       if (!solved_.empty() && !broken(Fault::compose_solved_symbols_stay)) value = symbols.substitute(value, solved_);
       if (value.is_poisoned()) throw Stop{false, "cannot compute an index: it does not fit 64 bits"};
       one.values.push_back(std::move(value));

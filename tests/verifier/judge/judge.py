@@ -122,6 +122,11 @@ def guarded(rule, guards):
     return type(rule)(rule.name, rule.declarations, rule.source, rule.target, kept + read_guards(guards), rule.text)
 
 
+def class_of(said):
+    """The float class that xflow computes: one that the rule claims says nothing of infinities and NaN."""
+    return "special" if "claimed by the rule" in said["number_effects"] else said["numbers"]
+
+
 def judge(rule, said, seed, wanted):
     """([(kind, evidence)]: what is wrong; how much was looked at; how many samples held extreme floats)."""
     wrong, verdict = [], said["verdict"]
@@ -133,7 +138,7 @@ def judge(rule, said, seed, wanted):
             needed = verdicts.search(guarded(rule, said["needed_guards"]), seed, wanted)
             if needed.difference:
                 wrong.append(("guards", f"where {' and '.join(said['needed_guards'])}: {needed.difference}"))
-        difference, floats = float_class.search(rule, said["numbers"], seed)
+        difference, floats = float_class.search(rule, class_of(said), seed)
         if difference:
             wrong.append(("numbers", f"{said['numbers']} ({', '.join(said['number_effects'])}): {difference}"))
         return wrong, found.compared, floats
@@ -180,7 +185,7 @@ def inferred(task):
 def judged_of_class(task):
     """As judged; at last whether numbers show that the rule has not the next stricter class."""
     rule, said, wrong, compared, floats = judged(task)
-    difference, more = float_class.stricter(rule, said["numbers"], task[2])
+    difference, more = float_class.stricter(rule, class_of(said), task[2])
     return rule, said, wrong, compared, floats + more, difference != ""
 
 

@@ -199,6 +199,11 @@ class Parser:
         name = self.peek()[1]
         self.at += 1
         self.skip_lines()
+        if self.is_word("numbers"):  # numbers rounding: a claim, which xflow reports
+            self.at += 1
+            if self.word("a class") != "rounding":
+                self.fails("'rounding'")
+            self.skip_lines()
         declarations = self.section("with", self.declaration) if self.is_word("with") else []
         source = self.section("source", self.statement)
         target = self.section("target", self.statement)
