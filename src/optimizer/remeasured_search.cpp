@@ -113,10 +113,12 @@ void RemeasuredSearch::keep(const search::Outcome& outcome) {
 
 void RemeasuredSearch::choose(search::Outcome& outcome) {
   const search::StopReason stop = outcome.stop;
+  const std::optional<search::LowerBound> bound = outcome.bound;
   price(outcome);
   keep(outcome);
   outcome = *std::move(cheapest_);
   outcome.stop = stop;
+  outcome.bound = bound;
   cheapest_.reset();
 }
 
@@ -124,6 +126,10 @@ bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   if (next_.stop && next_.stop()) {
     if (cheapest_) choose(outcome);
     if (is_unsafe(outcome)) become_original(graph_, outcome);
+    return false;
+  }
+  if (is_last_) {
+    if (cheapest_) choose(outcome);
     return false;
   }
   std::vector<ir::Graph> graphs = {graph_, outcome.best};
@@ -151,6 +157,11 @@ bool RemeasuredSearch::restarts(search::Outcome& outcome) {
   }
   const bool is_over = used() >= 1;
   if (timed ? is_over : ++searches_ == kMostSearches || (is_over && std::exchange(has_overrun_, true))) {
+    if (next_.bound_states > 0) {
+      keep(outcome);
+      is_last_ = true;
+      return begins_again(outcome);
+    }
     choose(outcome);
     return false;
   }

@@ -20,7 +20,8 @@ namespace xflow::api {
 // within the limit of CostModel::allow_remeasuring. If a cost changes, the search restarts with the rest of
 // the time, or with all of the states.
 // Before a result is returned, kernels that differ between it and `graph` are timed again if their costs are
-// still provisional. Without expected and provisional costs this is a single search.
+// still provisional. A lower bound is one of the costs that the result has: where the last search would have
+// to be priced with other costs, one more follows, after which no kernel is timed again. Without expected and provisional costs this is a single search.
 class RemeasuredSearch {
  public:
   // All arguments must outlive the object.
@@ -40,7 +41,8 @@ class RemeasuredSearch {
   void price(search::Outcome& outcome);
   // Keeps the outcome for later if it is the cheapest one so far.
   void keep(const search::Outcome& outcome);
-  // The outcome becomes the cheapest one of all searches, with its current costs.
+  // The outcome becomes the cheapest one of all searches, with its current costs. It keeps its bound, which
+  // holds for the result of any search with these costs.
   void choose(search::Outcome& outcome);
   // Whether the outcome depends on expected costs, and no run will show whether it is faster.
   bool is_unsafe(const search::Outcome& outcome);
@@ -65,6 +67,7 @@ class RemeasuredSearch {
   search::Options next_;
   bool has_asked_ = false;
   bool has_overrun_ = false;  // a search began after the seconds were used up, since costs changed
+  bool is_last_ = false;      // costs stay as they are in the last search, which finds a bound
   bool was_cut_ = false;      // the last search ended so that kernels can be timed
   const double begin_;
   double search_begin_ = 0;

@@ -206,7 +206,8 @@ class Optimization {
   void begin_search() {
     Round& r = *round_;
     r.stop.emplace(r.costs->device(), limits_, r.problem->limits);
-    r.cost_model.emplace(r.problem->arena, r.costs->device(), *r.costs->database, r.sizes.valuation(), r.costs->estimates.get());
+    r.cost_model.emplace(r.problem->arena, r.costs->device(), *r.costs->database, r.sizes.valuation(),
+                         finds_gap() ? nullptr : r.costs->estimates.get());
     r.cost_model->on_measure([this](const std::string&) {
       if (++round_->measured % 4 == 0) tell(Phase::measuring);
     });

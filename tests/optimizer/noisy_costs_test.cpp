@@ -37,11 +37,18 @@ class NoisyCosts : public ::testing::Test {
   }
   ValueId number(double value) { return arena.constant(ir::make_constant(ir::DataType::float32, {}, std::vector<double>{value}).value()); }
 
-  // Two blocks of convolution, batch normalisation and a hard swish exported out, and the sum of both.
+  // A block of convolution, batch normalisation and a hard swish exported out.
+  ir::Graph block() { return ir::Graph{{blocks({3})[0]}}; }
+  // Two of them, and the sum of both.
   ir::Graph network() {
+    const std::vector<ValueId> both = blocks({3, 16});
+    return ir::Graph{{op("add", {both[0], both[1]})}};
+  }
+  // Each reads the one before; each number is that of the channels which it reads.
+  std::vector<ValueId> blocks(const std::vector<std::int64_t>& read) {
     ValueId value = arena.input(ir::TensorType{ir::DataType::float32, true, ir::polys(std::vector<std::int64_t>{1, 3, 32, 32})}, 0);
     std::vector<ValueId> blocks;
-    for (const std::int64_t channels : {3, 16}) {
+    for (const std::int64_t channels : read) {
       Attributes attributes;
       attributes.set("strides", ir::polys(std::vector<std::int64_t>{1, 1}));
       attributes.set("pads", ir::polys(std::vector<std::int64_t>{1, 1, 1, 1}));
@@ -53,7 +60,7 @@ class NoisyCosts : public ::testing::Test {
       value = op("div", {op("mul", {normal, clipped}), number(6)});
       blocks.push_back(value);
     }
-    return ir::Graph{{op("add", {blocks[0], blocks[1]})}};
+    return blocks;
   }
 
   // How many multiplications by a constant follow a convolution.
@@ -110,7 +117,8 @@ struct Searched {
 
 class Spikes : public NoisyCosts {
  protected:
-  Searched run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::uint64_t states = 60) {
+  // With a bound if a graph is given for it.
+  Searched run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::optional<ir::Graph> bounded = std::nullopt) {
     cost::RandomDevice device(7, cost::RandomDevice::noisy);
     device.slowdowns = std::move(slowdowns);
     device.tells = tells;
@@ -118,9 +126,10 @@ class Spikes : public NoisyCosts {
     model.allow_remeasuring(1e9);
     search::RuleRewriter rewriter(rules_, rules::MatchOptions{});
     search::Options options;
-    options.max_states = states;
+    options.max_states = 60;
+    options.bound_states = bounded ? 10'000 : 0;
     options.per_operation = Nanoseconds{0.05};
-    return {remeasured_search(arena, graph_, model, rewriter, options).value(), model.statistics(), device.measured};
+    return {remeasured_search(arena, bounded.value_or(graph_), model, rewriter, options).value(), model.statistics(), device.measured};
   }
   Searched run(std::function<double(int)> slowdowns, bool tells = true) {
     cost::Database database = cost::Database::open("", {});
@@ -180,6 +189,19 @@ TEST_F(Spikes, WithoutEndDoNotMakeTheSearchEndless) {
   EXPECT_LE(run.outcome.after, run.outcome.before);
   EXPECT_GT(run.kernels.provisional, 0U);
   EXPECT_LE(run.measured, 8 * static_cast<int>(run.kernels.measured));
+}
+
+TEST_F(Spikes, WithoutEndLeaveABoundOfTheCostsOfTheResult) {
+  const ir::Graph graph = block();
+  for (const double first : {0.5, 5.0, 50.0}) {
+    cost::Database database = cost::Database::open("", {});
+    const Searched run = this->run(database, [&](int number) { return first / number + 0.2; }, true, graph);
+    ASSERT_TRUE(run.outcome.bound) << first;
+    EXPECT_EQ(run.outcome.bound->parts, 1U) << first;
+    EXPECT_EQ(run.outcome.bound->open_parts, 0U) << first;
+    EXPECT_LT(run.outcome.after, run.outcome.before) << first;
+    EXPECT_NEAR(run.outcome.bound->time.count(), run.outcome.after.count(), 1) << first;
+  }
 }
 
 // Expects of each kernel its time with an error of its own.
