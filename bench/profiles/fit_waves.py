@@ -29,6 +29,7 @@ GPUS = {
 FAMILIES = {"linear": "products with a bias", "bmm": "batched products", "conv": "3x3 convolutions"}
 FLOOR = 60e-6
 INITIAL = numpy.log([0.7, 20, 0.77, 1.6, 0.64, 2, 0.8, 3, 1.1, 32, 8])
+WINOGRAD = numpy.log([0.3, 1, 3])  # efficiency, memory, launches
 SAMPLES = 400
 
 
@@ -39,6 +40,7 @@ def read(folder, family):
         pixels = rows.B * rows.Input_Size**2
         table = pandas.DataFrame({"b": 1, "m": pixels, "n": rows.Output_Channel, "k": 9 * rows.Input_Channel})
         table["read"] = 4 * (pixels * rows.Input_Channel + table.k * table.n)
+        table["tiles"] = rows.B * numpy.ceil(rows.Input_Size / 4) ** 2
     else:
         table = pandas.DataFrame({"b": rows.B, "m": rows.M, "n": rows.N, "k": rows.K})
         table["read"] = 4 * rows.B * (rows.M * rows.K + rows.K * rows.N) + (4 * rows.N if family == "linear" else 0)
@@ -48,9 +50,10 @@ def read(folder, family):
     return table.astype({column: float for column in table.columns if column != "gpu"})
 
 
-def wave_model(x, t, gpu):
+def run_of(coefficients, t, gpu):
+    """Seconds without the launch."""
     bandwidth, peak, multiprocessors, cache = GPUS[gpu]
-    efficiency, start, rounding, memory, norm, write, occupancy, reload, cached, tile, wave = numpy.exp(x)
+    efficiency, start, rounding, memory, norm, write, occupancy, reload, cached, tile, wave = coefficients
     at_a_time = multiprocessors * occupancy
     waves = t.b * numpy.ceil(t.m / 64) * numpy.ceil(t.n / 8) / at_a_time
     up = rounding / (1 + rounding)
@@ -64,7 +67,26 @@ def wave_model(x, t, gpu):
     missed = 4 * t.k * t.n / (4 * t.k * t.n + cache * cached)
     reloaded = t.b * 4 * t.k * reloads * tile * missed * reload / bandwidth
     p = 1 + norm
-    return t.shortest + (arithmetic**p + moved**p + reloaded**p) ** (1 / p)
+    return (arithmetic**p + moved**p + reloaded**p) ** (1 / p)
+
+
+def products_of(t):
+    """The products of Winograd's algorithm F(4x4, 3x3), one for each of the 36 elements of a transformed tile."""
+    table = pandas.DataFrame({"b": 36, "m": t.tiles, "n": t.n, "k": t.k / 9})
+    table["read"] = 4 * table.b * table.k * (table.m + table.n)
+    table["written"] = 4 * table.b * table.m * table.n
+    return table
+
+
+def wave_model(x, t, gpu):
+    values = numpy.exp(x)
+    run = run_of(values[: len(INITIAL)], t, gpu)
+    if "tiles" not in t:
+        return t.shortest + run
+    winograd = values[: len(INITIAL)].copy()
+    winograd[0], winograd[3] = values[len(INITIAL)], values[len(INITIAL) + 1]
+    other = t.shortest * values[-1] + run_of(winograd, products_of(t), gpu)
+    return t.shortest + (run**-8 + other**-8) ** (-1 / 8)
 
 
 def roofline(t, gpu):
@@ -75,12 +97,14 @@ def roofline(t, gpu):
 def fitted(tables):
     """The coefficients for the samples of several GPUs."""
     samples = {gpu: table.sample(SAMPLES, random_state=0) for gpu, table in tables.items()}
+    has_winograd = any("tiles" in table for table in tables.values())
+    initial = numpy.concatenate([INITIAL, WINOGRAD]) if has_winograd else INITIAL
 
     def errors(x):
         each = [numpy.log(wave_model(x, table, gpu) / table.seconds) for gpu, table in samples.items()]
-        return numpy.concatenate([*each, 0.5 * (x - INITIAL)])
+        return numpy.concatenate([*each, 0.5 * (x - initial)])
 
-    return least_squares(errors, INITIAL, loss="soft_l1", f_scale=0.2, max_nfev=50).x
+    return least_squares(errors, initial, loss="soft_l1", f_scale=0.2, max_nfev=400).x
 
 
 def error(predicted, table):

@@ -21,7 +21,8 @@ namespace xflow::api {
 // the time, or with all of the states.
 // Before a result is returned, kernels that differ between it and `graph` are timed again if their costs are
 // still provisional. A lower bound is one of the costs that the result has: where the last search would have
-// to be priced with other costs, one more follows, after which no kernel is timed again. Without expected and provisional costs this is a single search.
+// to be priced with other costs, one more follows, after which no kernel is timed again. Without expected
+// and provisional costs this is a single search.
 class RemeasuredSearch {
  public:
   // All arguments must outlive the object.

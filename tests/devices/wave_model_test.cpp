@@ -115,12 +115,16 @@ TEST(WaveModel, PricesProductsOfAGpuWithoutMeasuredKernels) {
   for (const std::string text :
        {"matmul(float32[4096,4096], const float32[4096,4096]) -> float32[4096,4096]",
         "matmul(float32[64,1024,512], float32[64,512,1024]) -> float32[64,1024,1024]",
-        "convolution(float32[32,256,32,32], const float32[256,256,3,3]) -> float32[32,256,32,32] pads=[1,1,1,1]"}) {
+        "convolution(float32[32,256,32,32], const float32[256,256,5,5]) -> float32[32,256,32,32] pads=[2,2,2,2]"}) {
     const auto [wave, peak] = times(text);
     EXPECT_GT(wave, 0.7 * peak) << text;
     EXPECT_LT(wave, 2 * peak) << text;
     EXPECT_NE(wave, peak) << text;
   }
+  // Winograd's algorithm computes less than the peak of the roofline counts.
+  const auto [wave, peak] = times("convolution(float32[32,256,32,32], const float32[256,256,3,3]) -> float32[32,256,32,32] pads=[1,1,1,1]");
+  EXPECT_GT(wave, 0.4 * peak);
+  EXPECT_LT(wave, 0.9 * peak);
   // A product of one row has one wave, however few columns it has.
   EXPECT_GT(times("matmul(float32[1,4096], const float32[4096,8]) -> float32[1,8]").first, 20000);
   for (const std::string text :
@@ -140,6 +144,60 @@ TEST(WaveModel, IsFiniteForTheSmallestAndTheLargestShapes) {
     EXPECT_GE(time, before) << size;
     before = time;
   }
+}
+
+std::string convolution(int images, int channels, int size, int kernels, const std::string& attributes = "") {
+  return fmt::format("convolution(float32[{0},{1},{2},{2}], const float32[{3},{1},3,3]) -> float32[{0},{3},{2},{2}] pads=[1,1,1,1]{4}",
+                     images, channels, size, kernels, attributes);
+}
+
+// A GPU that runs all convolutions by Winograd's algorithm, and one that runs none.
+TEST(WaveModel, TakesTheQuickerAlgorithmOfAConvolution) {
+  const auto product_time = [](const ProductShape& s) { return 20e-6 + 2 * s.rows * s.columns * s.inner / (0.8 * 1.4e13); };
+  const auto winograd_time = [](const ProductShape& s) {
+    const double elements = 36 * (s.winograd->tiles * (s.winograd->channels + s.columns) + s.winograd->channels * s.columns);
+    return 60e-6 + 2 * 36 * s.winograd->tiles * s.columns * s.winograd->channels / (0.6 * 1.4e13) + elements * 4 / (0.7 * 9e11);
+  };
+  const auto random_shapes = [](unsigned seed, std::size_t count) {
+    std::vector<ProductShape> shapes;
+    for (const Product& p : random_products(seed, count))
+      shapes.push_back(product_shape_of(ops::parse_kernel(convolution(p.batch, p.m, 4 + p.k % 50, p.n)).value()).value());
+    return shapes;
+  };
+  for (const bool by_winograd : {false, true}) {
+    std::vector<TimedShape> samples;
+    const auto time = [&](const ProductShape& s) { return by_winograd ? std::min(winograd_time(s), product_time(s)) : product_time(s); };
+    for (const ProductShape& shape : random_shapes(1, 300)) samples.push_back({shape, time(shape)});
+    const WaveModel with(samples, kSizes);
+    for (TimedShape& sample : samples) sample.shape.winograd.reset();
+    const WaveModel without(samples, kSizes);
+    double error_with = 0;
+    double error_without = 0;
+    const std::vector<ProductShape> others = random_shapes(2, 100);
+    for (ProductShape shape : others) {
+      const double measured = time(shape);
+      error_with += std::abs(with.time_of(shape) / measured - 1) / 100;
+      shape.winograd.reset();
+      error_without += std::abs(without.time_of(shape) / measured - 1) / 100;
+    }
+    EXPECT_LT(error_with, 0.1) << by_winograd;
+    EXPECT_LT(error_with, (by_winograd ? 0.6 : 1.1) * error_without) << by_winograd;
+  }
+}
+
+TEST(ProductShape, HasTheTilesOfWinogradsAlgorithmWhereItIsKnown) {
+  const auto shape_of = [](const std::string& text) { return product_shape_of(ops::parse_kernel(text).value()).value(); };
+  const ProductShape shape = shape_of(convolution(2, 3, 9, 5));
+  ASSERT_TRUE(shape.winograd);
+  EXPECT_EQ(shape.winograd->tiles, 2 * 3 * 3);
+  EXPECT_EQ(shape.winograd->channels, 3);
+  EXPECT_TRUE(shape_of(convolution(2, 3, 9, 5, " strides=[1,1] dilations=[1,1]")).winograd);
+  for (const std::string other :
+       {"convolution(float32[2,3,9,9], const float32[5,3,3,3]) -> float32[2,5,4,4] strides=[2,2]",
+        "convolution(float32[2,3,9,9], const float32[5,3,3,3]) -> float32[2,5,5,5] dilations=[2,2]",
+        "convolution(float32[2,3,9,9], const float32[5,3,5,5]) -> float32[2,5,5,5]",
+        "convolution(float32[2,3,9], const float32[5,3,3]) -> float32[2,5,7]", "matmul(float32[3,3], const float32[3,3]) -> float32[3,3]"})
+    EXPECT_FALSE(shape_of(other).winograd) << other;
 }
 
 TEST(ProductShape, IsThatOfTheLibraryCall) {

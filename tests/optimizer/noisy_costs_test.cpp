@@ -118,7 +118,8 @@ struct Searched {
 class Spikes : public NoisyCosts {
  protected:
   // With a bound if a graph is given for it.
-  Searched run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true, std::optional<ir::Graph> bounded = std::nullopt) {
+  Searched run(cost::Database& database, std::function<double(int)> slowdowns, bool tells = true,
+               std::optional<ir::Graph> bounded = std::nullopt) {
     cost::RandomDevice device(7, cost::RandomDevice::noisy);
     device.slowdowns = std::move(slowdowns);
     device.tells = tells;
@@ -195,7 +196,8 @@ TEST_F(Spikes, WithoutEndLeaveABoundOfTheCostsOfTheResult) {
   const ir::Graph graph = block();
   for (const double first : {0.5, 5.0, 50.0}) {
     cost::Database database = cost::Database::open("", {});
-    const Searched run = this->run(database, [&](int number) { return first / number + 0.2; }, true, graph);
+    const Searched run = this->run(
+        database, [&](int number) { return first / number + 0.2; }, true, graph);
     ASSERT_TRUE(run.outcome.bound) << first;
     EXPECT_EQ(run.outcome.bound->parts, 1U) << first;
     EXPECT_EQ(run.outcome.bound->open_parts, 0U) << first;

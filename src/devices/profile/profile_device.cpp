@@ -224,7 +224,7 @@ Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) co
   }
   if (product && type_of(spec) == ir::DataType::float32)
     if (const auto gpu = gpu_sizes_of(profile_.roofline, ir::DataType::float32))
-      return Nanoseconds{kNanoseconds * WaveModel(product->kind, *gpu, profile_.roofline.launch).time_of(*product)};
+      return Nanoseconds{kNanoseconds * WaveModel(*product, *gpu, profile_.roofline.launch).time_of(*product)};
   if (profile_.roofline.given()) return roofline_time(profile_.roofline, spec);
   if (const auto time = calibration_.of_all(features)) return *time;
   return fail(ErrorCode::unsupported,

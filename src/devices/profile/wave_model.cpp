@@ -29,14 +29,20 @@ enum Coefficient : std::uint8_t {
   cached,       // size of the second matrix in caches at which half of the reloads miss the cache
   reload_tile,  // rows and columns of a tile that reloads
   reload_wave,  // tiles of a multiprocessor that reload at a time
+  // Of Winograd's algorithm; in its place are the efficiency and the memory of the implicit product.
+  winograd_efficiency,
+  winograd_memory,
+  winograd_launches,  // more than the implicit product has
 };
+constexpr std::size_t kOfProducts = winograd_efficiency;  // coefficients that all shapes have
 
 // Where fits begin. Fits to single devices of NeuSight's tables are near these values.
-constexpr Coefficients kInitial{0.7, 20, 0.77, 60, 1.6, 0.64, 2, 0.8, 3, 1.1, 32, 8};
-// bench/profiles/fit_waves.py --coefficients prints these, without launch.
-constexpr Coefficients kShared{0.882, 21.3, 0.34, 0, 1.75, 0.293, 2.24, 0.093, 4.13, 5.88, 72.1, 1.43};
+constexpr Coefficients kInitial{0.7, 20, 0.77, 60, 1.6, 0.64, 2, 0.8, 3, 1.1, 32, 8, 0.3, 1, 3};
+// bench/profiles/fit_waves.py --coefficients prints these, without launch. The last three are of
+// convolutions alone.
+constexpr Coefficients kShared{0.887, 36.9, 0.634, 0, 1.47, 0.404, 2.58, 0.13, 0.321, 4.56, 55.8, 0.00371};
 constexpr Coefficients kBatched{0.88, 72, 0.861, 0, 1.43, 1.55, 1.93, 0.851, 1.7, 1.15, 15.5, 6.85};
-constexpr Coefficients kConvolution{1, 28.7, 4.36, 0, 5.74, 0.0295, 0.275, 1.23, 0.641, 4.06, 51.4, 9.91};
+constexpr Coefficients kConvolution{0.441, 8.01, 1.12, 0, 1.05, 0.284, 0.937, 3.09, 3.4, 0.385, 71.6, 11.8, 0.552, 2.2, 3.71};
 constexpr double kUnmeasuredTileRows = 64;
 constexpr std::array kTileRows{32.0, 64.0, 128.0};
 constexpr double kTileColumns = 8;
@@ -52,8 +58,8 @@ Coefficients values_of(const Coefficients& logarithms) {
   return values;
 }
 
-double seconds_of(const Coefficients& c, double tile_rows, const GpuSizes& gpu, const ProductShape& s) {
-  constexpr double kMicrosecond = 1e-6;
+// Seconds without the launch.
+double run_of(const Coefficients& c, double tile_rows, const GpuSizes& gpu, const ProductShape& s) {
   const double at_a_time = gpu.multiprocessors * c[occupancy];
   const double tiles = s.batches * std::ceil(s.rows / tile_rows) * std::ceil(s.columns / kTileColumns);
   const double waves = tiles / at_a_time;
@@ -73,7 +79,34 @@ double seconds_of(const Coefficients& c, double tile_rows, const GpuSizes& gpu, 
   const double missed = second / (second + gpu.cache * c[cached]);
   const double reloaded = s.batches * s.element * s.inner * reloads * c[reload_tile] * missed * c[reload] / gpu.bandwidth;
   const double p = 1 + c[norm];
-  return c[launch] * kMicrosecond + std::pow(std::pow(arithmetic, p) + std::pow(moved, p) + std::pow(reloaded, p), 1 / p);
+  return std::pow(std::pow(arithmetic, p) + std::pow(moved, p) + std::pow(reloaded, p), 1 / p);
+}
+
+ProductShape products_of(const WinogradShape& winograd, const ProductShape& s) {
+  constexpr double kElements = 36;
+  ProductShape products;
+  products.batches = kElements;
+  products.rows = winograd.tiles;
+  products.columns = s.columns;
+  products.inner = winograd.channels;
+  products.element = s.element;
+  products.read = kElements * s.element * winograd.channels * (winograd.tiles + s.columns);
+  products.written = kElements * s.element * winograd.tiles * s.columns;
+  return products;
+}
+
+double seconds_of(const Coefficients& c, double tile_rows, const GpuSizes& gpu, const ProductShape& s) {
+  constexpr double kMicrosecond = 1e-6;
+  constexpr double kSharpness = 8;  // of the minimum
+  const double launched = c[launch] * kMicrosecond;
+  const double run = run_of(c, tile_rows, gpu, s);
+  if (!s.winograd) return launched + run;
+  Coefficients of_winograd = c;
+  of_winograd[efficiency] = c[winograd_efficiency];
+  of_winograd[memory] = c[winograd_memory];
+  const double other = launched * c[winograd_launches] + run_of(of_winograd, tile_rows, gpu, products_of(*s.winograd, s));
+  const double least = std::min(run, other);
+  return launched + least * std::pow(std::pow(least / run, kSharpness) + std::pow(least / other, kSharpness), -1 / kSharpness);
 }
 
 // Errors of the logarithm of the time, then the pull to the initial coefficients.
@@ -107,10 +140,13 @@ Fit fitted(double tile_rows, const GpuSizes& gpu, std::span<const TimedShape* co
   for (std::size_t k = 0; k < best.x.size(); ++k) best.x[k] = std::log(kInitial[k]);
   std::vector<double> errors = errors_of(best.x, tile_rows, gpu, samples);
   best.loss = loss_of(errors);
+  const bool has_winograd = std::ranges::any_of(samples, [](const TimedShape* sample) { return sample->shape.winograd.has_value(); });
+  const std::size_t fitted = has_winograd ? best.x.size() : kOfProducts;
   double damping = 0.1;
   for (int step = 0; step < kFitSteps && damping < 1e6; ++step) {
     std::array<std::vector<double>, WaveModel::kCoefficients> slopes;
-    for (std::size_t k = 0; k < slopes.size(); ++k) {
+    for (std::size_t k = 0; k < slopes.size(); ++k) slopes[k].resize(errors.size());
+    for (std::size_t k = 0; k < fitted; ++k) {
       Coefficients moved = best.x;
       moved[k] += kDifference;
       slopes[k] = errors_of(moved, tile_rows, gpu, samples);
@@ -181,6 +217,15 @@ std::optional<ProductShape> of_product(const ops::KernelSpec& spec) {
   return completed(shape, spec, shape.batches, shape.rows);
 }
 
+bool has_windows_of_winograd(const ops::KernelSpec& spec) {
+  const std::vector<std::int64_t>& weight = spec.operands[1].dims;
+  if (weight.size() != 4 || weight[2] != 3 || weight[3] != 3) return false;
+  return std::ranges::all_of(std::array{"strides", "dilations"}, [&](const char* name) {
+    const auto* steps = spec.find(name);
+    return steps == nullptr || std::ranges::all_of(*steps, [](std::int64_t step) { return step == 1; });
+  });
+}
+
 std::optional<ProductShape> of_convolution(const ops::KernelSpec& spec) {
   const std::vector<std::int64_t>& weight = spec.operands[1].dims;
   const std::vector<std::int64_t>& result = spec.results[0].dims;
@@ -195,6 +240,11 @@ std::optional<ProductShape> of_convolution(const ops::KernelSpec& spec) {
   shape.rows = images * pixels;
   shape.columns = static_cast<double>(result[1]);
   shape.inner = elements_of(std::span(weight).subspan(1));
+  if (has_windows_of_winograd(spec)) {
+    constexpr double kTile = 4;
+    const double tiles = std::ceil(static_cast<double>(result[2]) / kTile) * std::ceil(static_cast<double>(result[3]) / kTile);
+    shape.winograd = WinogradShape{images * tiles, static_cast<double>(weight[1])};
+  }
   return completed(shape, spec, images, std::sqrt(pixels));
 }
 
@@ -234,11 +284,11 @@ WaveModel::WaveModel(std::span<const TimedShape> samples, const GpuSizes& gpu) :
   coefficients_ = values_of(best.x);
 }
 
-WaveModel::WaveModel(ProductKind kind, const GpuSizes& gpu, Nanoseconds launch_time)
+WaveModel::WaveModel(const ProductShape& like, const GpuSizes& gpu, Nanoseconds launch_time)
     : gpu_(gpu),
-      coefficients_(kind == ProductKind::shared    ? kShared
-                    : kind == ProductKind::batched ? kBatched
-                                                   : kConvolution),
+      coefficients_(like.kind == ProductKind::batched ? kBatched
+                    : like.winograd                   ? kConvolution
+                                                      : kShared),
       tile_rows_(kUnmeasuredTileRows) {
   constexpr double kNanosecondsOfMicrosecond = 1000;
   coefficients_[launch] = launch_time.count() / kNanosecondsOfMicrosecond;

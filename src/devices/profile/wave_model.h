@@ -20,6 +20,13 @@ enum class ProductKind : std::uint8_t {
   convolution,  // of one group
 };
 
+// A convolution by Winograd's algorithm F(4x4, 3x3): a product of [tiles, channels] x [channels, columns]
+// for each of the 36 elements of a transformed tile.
+struct WinogradShape {
+  double tiles = 1;     // of 4x4 pixels, of all images
+  double channels = 1;  // of the input
+};
+
 // A product of matrices, or a convolution of one group as one: batches of [rows, inner] x [inner, columns].
 struct ProductShape {
   double batches = 1;
@@ -30,6 +37,7 @@ struct ProductShape {
   double read = 0;     // bytes of the operands
   double written = 0;  // bytes of the result
   ProductKind kind = ProductKind::shared;
+  std::optional<WinogradShape> winograd;  // of a convolution with windows of 3x3 that move by 1
   // Logarithms of sizes, in which similar kernels are near.
   std::array<double, 4> place{};
 };
@@ -61,17 +69,22 @@ struct TimedShape {
 //   steps at a share of the peak;
 // - memory: operands read once and the result written, at a share of the bandwidth;
 // - reloads: what the tiles of each wave read, where the second matrix does not fit into the cache.
+//
+// A convolution for which Winograd's algorithm is known takes the smaller of two such sums, by a smooth
+// minimum: that of its implicit product, and that of the 36 products of Winograd's algorithm, at their own
+// shares of the peak and the bandwidth, with some launches more.
 class WaveModel {
  public:
-  static constexpr std::size_t kCoefficients = 12;
+  static constexpr std::size_t kCoefficients = 15;
 
   // Fits the coefficients to measured times by least squares on the logarithm, with outliers weighing less,
   // and a weak pull to their initial values. Needs at least kLeast shapes, and uses at most 600 of them.
   WaveModel(std::span<const TimedShape> samples, const GpuSizes& gpu);
 
-  // A model for a GPU without measured kernels, in float32: with coefficients that are fitted to all GPUs of
-  // NeuSight's tables, and the given time of a launch.
-  WaveModel(ProductKind kind, const GpuSizes& gpu, Nanoseconds launch);
+  // A model of shapes like this one for a GPU without measured kernels, in float32: with coefficients that are
+  // fitted to all GPUs of NeuSight's tables, and the given time of a launch. The tables have windows of 3x3
+  // alone; other convolutions have the coefficients of products.
+  WaveModel(const ProductShape& like, const GpuSizes& gpu, Nanoseconds launch);
 
   // Seconds.
   double time_of(const ProductShape& shape) const;
