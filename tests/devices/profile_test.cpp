@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "src/cost/cost_model.h"
 #include "src/devices/profile/calibration.h"
@@ -256,6 +257,71 @@ TEST(Calibration, FollowsKernelsNearby) {
   };
   EXPECT_GT(factor(40, 66, 100), 1.5);
   EXPECT_LT(factor(40, 210, 100), 1.3);
+}
+
+// Rows that have the same bytes and operations, of which those with a long axis take twice as long.
+double softmax_time(int rows, int length) { return (3000 + 2.0 * rows * length) * (length > 512 ? 2 : 1); }
+std::string softmax(int rows, int length) { return fmt::format("softmax(float32[{0},{1}]) -> float32[{0},{1}] axis=[1]", rows, length); }
+
+TEST(Calibration, LearnsFromSizesThatFeaturesDoNotTell) {
+  std::mt19937 random(1);
+  const auto size = [&](double most) { return static_cast<int>(16 * std::pow(most / 16, static_cast<double>(random()) / 4294967296.0)); };
+  const auto lines = [&](std::size_t count) {
+    std::string text;
+    std::set<std::pair<int, int>> seen;
+    while (seen.size() < count) {
+      const auto [place, added] = seen.emplace(size(4096), size(4096));
+      if (added) text += kernel_line(softmax_time(place->first, place->second), softmax(place->first, place->second));
+    }
+    return text;
+  };
+  const auto error = [&](const std::vector<Sample>& samples) {
+    const Calibration calibration(samples);
+    double sum = 0;
+    for (int k = 0; k < 200; ++k) {
+      const int rows = size(4096);
+      const int length = size(4096);
+      const ops::KernelSpec spec = spec_of(softmax(rows, length));
+      const auto time = calibration.of_class(class_of(spec), features_of(spec), std::nullopt, sizes_of(spec));
+      sum += std::abs(time->count() / softmax_time(rows, length) - 1) / 200;
+    }
+    return sum;
+  };
+  std::vector<Sample> samples = samples_of(read_lines(lines(1000)).value());
+  EXPECT_LT(error(samples), 0.06);
+  for (Sample& sample : samples) sample.sizes.clear();
+  EXPECT_GT(error(samples), 0.15);
+  const std::vector<Sample> few = samples_of(read_lines(lines(Calibration::kLeastOfTrees)).value());
+  EXPECT_GT(error(few), 0.1);
+}
+
+// Errors of kernels that were held out, not those of the kernels that trees were fitted to.
+TEST(Calibration, KnowsHowFarOffItsTreesAre) {
+  std::mt19937 random(1);
+  std::string lines;
+  for (int k = 0; k < 800; ++k) {
+    const double noise = std::exp(0.2 * std::normal_distribution<double>()(random));
+    const int rows = 16 + k;
+    const int length = 16 + static_cast<int>(random() % 2000);
+    lines += kernel_line(noise * softmax_time(rows, length), softmax(rows, length));
+  }
+  const Calibration calibration(samples_of(read_lines(lines).value()));
+  const ops::KernelSpec spec = spec_of(softmax(300, 300));
+  const auto error = calibration.error_of_class(class_of(spec), features_of(spec));
+  ASSERT_TRUE(error);
+  EXPECT_GT(error->deviation, 0.17);
+  EXPECT_LT(error->deviation, 0.3);
+}
+
+TEST(Sizes, AreAsManyForAllKernels) {
+  const std::vector<double> softmax_sizes = sizes_of(spec_of(softmax(7, 31)));
+  for (const char* text : {"convolution(float32[2,3,8,8], const float32[4,3,3,3]) -> float32[2,4,6,6] | relu",
+                           "matmul(float32[3,4], const float32[4,5]) -> float32[3,5]", "add(float32[], float32[]) -> float32[]"})
+    EXPECT_EQ(sizes_of(spec_of(text)).size(), softmax_sizes.size()) << text;
+  EXPECT_EQ(softmax_sizes[0], std::log1p(7));  // at either end of the first operand
+  EXPECT_EQ(softmax_sizes[3], std::log1p(31));
+  EXPECT_EQ(softmax_sizes[4], std::log1p(7 * 31));
+  EXPECT_EQ(softmax_sizes[5], 0);  // no second operand
 }
 
 TEST(Calibration, IsJudgedOnKernelsThatItWasNotFittedOn) {

@@ -21,6 +21,8 @@ constexpr std::size_t kFold = 5;
 constexpr double kNear = 0.3;  // distance (see features.h) at which a kernel has weight 1/e
 // The weight of the uncorrected rates, as half a kernel at distance 0 without error.
 constexpr double kDoubt = 0.5;
+// Errors beyond it are those of single measurements, from which trees learn nothing.
+constexpr double kMostLearned = 1;
 
 double time_of(const Rates& rates, const Features& features) {
   const Rates list = features.list();
@@ -94,6 +96,24 @@ HeldOut judged(std::string group, std::size_t kernels, std::vector<double> facto
   return result;
 }
 
+// What trees learn from: the sizes of a kernel and the time by its model; nothing for a kernel without
+// sizes.
+std::vector<double> row_of(std::span<const double> sizes, double time) {
+  std::vector<double> row(sizes.begin(), sizes.end());
+  if (!row.empty()) row.push_back(std::log(time));
+  return row;
+}
+// For products also how far tiles of rows that libraries have exceed the rows.
+std::vector<double> row_of(std::span<const double> sizes, double time, const ProductShape& product) {
+  std::vector<double> row = row_of(sizes, time);
+  if (row.empty()) return row;
+  for (const double tile : {64.0, 128.0})
+    for (const double size : {product.rows, product.columns}) row.push_back(std::ceil(size / tile) * tile / size);
+  row.push_back(product.batches * std::ceil(product.rows / 128) * std::ceil(product.columns / 128));
+  for (const double size : {product.batches, product.rows, product.inner}) row.push_back(std::log(size));
+  return row;
+}
+
 // FNV-1a: the same everywhere.
 std::size_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xCBF29CE484222325ULL;
@@ -104,7 +124,7 @@ std::size_t hash_of(std::string_view text) {
 }  // namespace
 
 Sample sample_of(const ops::KernelSpec& spec, const std::string& text, double time) {
-  return {class_of(spec), text.substr(0, text.find(" | ")), features_of(spec), time, product_shape_of(spec), std::nullopt};
+  return {class_of(spec), text.substr(0, text.find(" | ")), features_of(spec), time, product_shape_of(spec), std::nullopt, {}};
 }
 
 std::vector<Sample> samples_of(const Profile& profile) {
@@ -115,6 +135,7 @@ std::vector<Sample> samples_of(const Profile& profile) {
     const auto spec = ops::parse_kernel(key.first);
     if (!spec) continue;
     Sample sample = sample_of(*spec, key.first, entry.cost.median.count());
+    sample.sizes = sizes_of(*spec);
     if (sample.product) sample.gpu = gpu_sizes_of(profile.roofline, spec->results[0].data_type);
     samples.push_back(std::move(sample));
   }
@@ -150,10 +171,14 @@ Calibration::Calibration(std::span<const Sample> samples) {
   for (const auto& [group, members] : by_class(samples)) {
     if (members.size() < kLeast) continue;
     ClassModel model{fit(members), {}};
-    model.neighbours.list.reserve(members.size());
-    for (const Sample& sample : members)
-      model.neighbours.list.push_back(
-          {logarithms(sample.features), std::log(sample.time / time_of(model.rates, sample.features)), hash_of(sample.base)});
+    Neighbours& neighbours = model.neighbours;
+    neighbours.list.reserve(members.size());
+    for (const Sample& sample : members) {
+      const double time = time_of(model.rates, sample.features);
+      neighbours.list.push_back({logarithms(sample.features), std::log(sample.time / time), hash_of(sample.base)});
+      if (!sample.sizes.empty()) neighbours.rows.add(row_of(sample.sizes, time));
+    }
+    learn(neighbours);
     classes_.emplace(group, std::move(model));
     fit_waves(group, members);
   }
@@ -165,22 +190,50 @@ Calibration::Calibration(std::span<const Sample> samples) {
 void Calibration::fit_waves(const std::string& group, std::span<const Sample> members) {
   for (const ProductKind kind : {ProductKind::shared, ProductKind::batched, ProductKind::convolution}) {
     std::vector<TimedShape> shapes;
-    std::vector<std::size_t> bases;
+    std::vector<const Sample*> used;
     std::optional<GpuSizes> gpu;
     for (const Sample& sample : members) {
       if (!sample.product || !sample.gpu || sample.product->kind != kind) continue;
       gpu = sample.gpu;
       shapes.push_back({*sample.product, sample.time / kNanosecondsOfSecond});
-      bases.push_back(hash_of(sample.base));
+      used.push_back(&sample);
     }
     if (shapes.size() < WaveModel::kLeast) continue;
     ProductModel product{WaveModel(shapes, *gpu), {}};
-    product.neighbours.list.reserve(shapes.size());
-    for (std::size_t k = 0; k < shapes.size(); ++k)
-      product.neighbours.list.push_back(
-          {shapes[k].shape.place, std::log(shapes[k].seconds / product.model.time_of(shapes[k].shape)), bases[k]});
+    Neighbours& neighbours = product.neighbours;
+    neighbours.list.reserve(shapes.size());
+    for (std::size_t k = 0; k < shapes.size(); ++k) {
+      const ProductShape& shape = shapes[k].shape;
+      const double time = product.model.time_of(shape);
+      neighbours.list.push_back({shape.place, std::log(shapes[k].seconds / time), hash_of(used[k]->base)});
+      if (!used[k]->sizes.empty()) neighbours.rows.add(row_of(used[k]->sizes, time, shape));
+    }
+    learn(neighbours);
     waves_.emplace(std::pair(group, kind), std::move(product));
   }
+}
+
+void Calibration::learn(Neighbours& neighbours) {
+  std::vector<Neighbour>& list = neighbours.list;
+  if (list.size() <= kLeastOfTrees || neighbours.rows.rows() != list.size()) {
+    neighbours.rows = {};
+    return;
+  }
+  for (const Neighbour& one : list) neighbours.raw.push_back(one.error);
+  neighbours.trees = trees_of(neighbours, [](std::size_t) { return true; });
+  for (std::size_t k = 0; k < list.size(); ++k) list[k].error -= neighbours.trees->value_of(neighbours.rows.row(k));
+}
+
+template <typename IsUsed>
+BoostedTrees Calibration::trees_of(const Neighbours& neighbours, const IsUsed& is_used) {
+  NumberTable rows;
+  std::vector<double> errors;
+  for (std::size_t k = 0; k < neighbours.list.size(); ++k) {
+    if (!is_used(k)) continue;
+    rows.add(neighbours.rows.row(k));
+    errors.push_back(std::clamp(neighbours.raw[k], -kMostLearned, kMostLearned));
+  }
+  return {rows, errors};
 }
 
 template <typename IsUsed>
@@ -197,24 +250,30 @@ Calibration::Correction Calibration::correction(const std::array<double, 4>& at,
   return {errors / weights, kDoubt / weights};
 }
 
-double Calibration::corrected(double time, const std::array<double, 4>& at, const Neighbours& neighbours) {
-  return time * std::exp(correction(at, neighbours.list, [](const Neighbour&) { return true; }).error);
+double Calibration::corrected(double time, const std::array<double, 4>& at, std::span<const double> row, const Neighbours& neighbours) {
+  const double learned = neighbours.trees ? neighbours.trees->value_of(row) : 0;
+  return time * std::exp(learned + correction(at, neighbours.list, [](const Neighbour&) { return true; }).error);
 }
 
 // Of few kernels each is held out alone, of many a fifth together; so are kernels with the same base.
-std::vector<HeldOutError> Calibration::held_out_errors(const std::vector<Neighbour>& neighbours) {
-  constexpr std::size_t kEachAlone = 200;
+std::vector<HeldOutError> Calibration::held_out_errors(const Neighbours& neighbours) {
   constexpr std::size_t kMost = 1'000;
-  const bool alone = neighbours.size() <= kEachAlone;
+  std::vector<Neighbour> list = neighbours.list;
+  const bool alone = list.size() <= kLeastOfTrees;
   const auto is_held = [](const Neighbour& one) { return one.base % kFold == 0; };
-  const auto held = alone ? neighbours.size() : static_cast<std::size_t>(std::ranges::count_if(neighbours, is_held));
+  const auto held = alone ? list.size() : static_cast<std::size_t>(std::ranges::count_if(list, is_held));
+  if (held == 0) return {};
+  if (neighbours.trees && held < list.size()) {
+    const BoostedTrees trees = trees_of(neighbours, [&](std::size_t k) { return !is_held(list[k]); });
+    for (std::size_t k = 0; k < list.size(); ++k) list[k].error = neighbours.raw[k] - trees.value_of(neighbours.rows.row(k));
+  }
   const std::size_t step = held / kMost + 1;
   std::vector<HeldOutError> errors;
   std::size_t number = 0;
-  for (const Neighbour& one : neighbours) {
+  for (const Neighbour& one : list) {
     if ((!alone && !is_held(one)) || number++ % step != 0) continue;
     const Correction expected =
-        correction(one.at, neighbours, [&](const Neighbour& other) { return alone ? other.base != one.base : !is_held(other); });
+        correction(one.at, list, [&](const Neighbour& other) { return alone ? other.base != one.base : !is_held(other); });
     errors.push_back({one.at, one.base, expected.alone, one.error - expected.error});
   }
   return errors;
@@ -222,7 +281,7 @@ std::vector<HeldOutError> Calibration::held_out_errors(const std::vector<Neighbo
 
 TermError Calibration::error_at(const std::array<double, 4>& at, const Neighbours& neighbours) {
   if (!neighbours.errors) {
-    const std::vector<HeldOutError> errors = held_out_errors(neighbours.list);
+    const std::vector<HeldOutError> errors = held_out_errors(neighbours);
     neighbours.errors = errors.empty() ? ErrorModel() : fit_errors(errors);
   }
   const Correction expected = correction(at, neighbours.list, [](const Neighbour&) { return true; });
@@ -241,18 +300,19 @@ std::optional<TermError> Calibration::error_of_class(const std::string& group, c
 }
 
 std::optional<Nanoseconds> Calibration::of_class(const std::string& group, const Features& features,
-                                                 const std::optional<ProductShape>& product) const {
+                                                 const std::optional<ProductShape>& product, std::span<const double> sizes) const {
   if (product) {
     const auto waves = waves_.find(std::pair(group, product->kind));
     if (waves != waves_.end()) {
-      const double time = waves->second.model.time_of(*product) * kNanosecondsOfSecond;
-      return Nanoseconds{corrected(time, product->place, waves->second.neighbours)};
+      const double time = waves->second.model.time_of(*product);
+      return Nanoseconds{kNanosecondsOfSecond * corrected(time, product->place, row_of(sizes, time, *product), waves->second.neighbours)};
     }
   }
   const auto found = classes_.find(group);
   if (found == classes_.end()) return std::nullopt;
   const ClassModel& model = found->second;
-  return Nanoseconds{corrected(time_of(model.rates, features), logarithms(features), model.neighbours)};
+  const double time = time_of(model.rates, features);
+  return Nanoseconds{corrected(time, logarithms(features), row_of(sizes, time), model.neighbours)};
 }
 
 std::optional<Nanoseconds> Calibration::of_all(const Features& features) const {
@@ -273,7 +333,7 @@ std::vector<HeldOut> check(const Profile& profile) {
     std::vector<double> factors;
     for (const Sample& sample : members) {
       if (!out.contains(sample.base)) continue;
-      if (const auto time = calibration.of_class(group, sample.features, sample.product))
+      if (const auto time = calibration.of_class(group, sample.features, sample.product, sample.sizes))
         factors.push_back(std::exp(std::abs(std::log(time->count() / sample.time))));
     }
     all.insert(all.end(), factors.begin(), factors.end());

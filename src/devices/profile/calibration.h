@@ -3,10 +3,11 @@
 // For each class of kernels, time = a·launches + b·operations + c·bytes + d·elementwise with non-negative
 // rates. The rates minimise the sum of squares of log(predicted / measured): an error by a factor counts the
 // same for kernels of all sizes.
-// The prediction is then corrected by the errors of similar kernels. Otherwise a rewrite to shapes that the
-// profile lacks would look good where the class is slower than its model.
-// Products of matrices and convolutions of a GPU have a model of waves (wave_model.h) in the place of the
-// sum, where the roofline says what that needs.
+// The prediction is then corrected, otherwise a rewrite to shapes that the profile lacks would look good
+// where the class is slower than its model: where there are many kernels, by trees that learn the errors
+// from the sizes (boosted_trees.h), and then by what is left of the errors of similar kernels. Products of
+// matrices and convolutions of a GPU have a model of waves (wave_model.h) in the place of the sum, where the
+// roofline says what that needs.
 // Classes with few kernels have no model of their own; of_all predicts from all kernels together, by rates
 // alone.
 #pragma once
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/devices/profile/boosted_trees.h"
 #include "src/devices/profile/error_model.h"
 #include "src/devices/profile/features.h"
 #include "src/devices/profile/profile.h"
@@ -36,8 +38,10 @@ struct Sample {
   double time = 0;                      // in nanoseconds, greater than 0
   std::optional<ProductShape> product;  // of products and convolutions
   std::optional<GpuSizes> gpu;          // that it was measured on
+  std::vector<double> sizes;            // sizes_of the kernel; none: no trees learn from it
 };
-// The sample of a kernel with this text that took `time` nanoseconds, on no GPU whose sizes are known.
+// The sample of a kernel with this text that took `time` nanoseconds, on no GPU whose sizes are known, and
+// without its sizes.
 Sample sample_of(const ops::KernelSpec& spec, const std::string& text, double time);
 // The samples of a profile, in its order. Refused and marked kernels, and kernels that take no time are
 // omitted.
@@ -52,11 +56,11 @@ class Calibration {
   explicit Calibration(std::span<const Sample> samples);
 
   // Predicts with the model of the class; nothing if the class has fewer than kLeast samples. `product` is
-  // given for products and convolutions.
+  // given for products and convolutions, `sizes` if the samples have theirs.
   std::optional<Nanoseconds> of_class(const std::string& group, const Features& features,
-                                      const std::optional<ProductShape>& product = std::nullopt) const;
+                                      const std::optional<ProductShape>& product = std::nullopt, std::span<const double> sizes = {}) const;
   // How far off the time of of_class is; nothing where that is nothing. The first call for a class takes as
-  // long as 1,000 predictions.
+  // long as 1,000 predictions and a fit of trees.
   std::optional<TermError> error_of_class(const std::string& group, const Features& features,
                                           const std::optional<ProductShape>& product = std::nullopt) const;
   // How far off the time of of_all is, by the kernels themselves.
@@ -65,21 +69,26 @@ class Calibration {
   std::optional<Nanoseconds> of_all(const Features& features) const;
 
   static constexpr std::size_t kLeast = 8;
+  // Samples of a class from which on trees correct its model.
+  static constexpr std::size_t kLeastOfTrees = 200;
 
  private:
   struct Neighbour {
     std::array<double, 4> at{};  // logarithms of the features, or the place of a product
-    double error = 0;            // log(measured / predicted by the rates)
+    double error = 0;            // log(measured / predicted by the rates and the trees)
     std::size_t base = 0;        // a hash of the text without post-operations
   };
   // Measured kernels, by whose errors those near to them are corrected.
   struct Neighbours {
     std::vector<Neighbour> list;
+    NumberTable rows;                          // what trees learn from, of each neighbour, or nothing
+    std::vector<double> raw;                   // log(measured / predicted by the rates) of each
+    std::optional<BoostedTrees> trees;         // of the raw errors
     mutable std::optional<ErrorModel> errors;  // made when it is asked for
   };
   // What the neighbours say of a place.
   struct Correction {
-    double error = 0;  // log(measured / predicted by the rates), as expected there
+    double error = 0;  // as expected there
     double alone = 1;  // the weight of the rates themselves, from 0 to 1
   };
   struct ClassModel {
@@ -92,9 +101,13 @@ class Calibration {
   };
   template <typename IsUsed>
   static Correction correction(const std::array<double, 4>& at, const std::vector<Neighbour>& neighbours, const IsUsed& is_used);
-  static double corrected(double time, const std::array<double, 4>& at, const Neighbours& neighbours);
+  static double corrected(double time, const std::array<double, 4>& at, std::span<const double> row, const Neighbours& neighbours);
   static TermError error_at(const std::array<double, 4>& at, const Neighbours& neighbours);
-  static std::vector<HeldOutError> held_out_errors(const std::vector<Neighbour>& neighbours);
+  static std::vector<HeldOutError> held_out_errors(const Neighbours& neighbours);
+  // Fits the trees where there are enough neighbours that have sizes.
+  static void learn(Neighbours& neighbours);
+  template <typename IsUsed>
+  static BoostedTrees trees_of(const Neighbours& neighbours, const IsUsed& is_used);
   void fit_waves(const std::string& group, std::span<const Sample> members);
 
   std::map<std::string, ClassModel> classes_;

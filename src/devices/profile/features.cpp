@@ -75,6 +75,25 @@ Features features_of(const ops::KernelSpec& spec) {
   return features;
 }
 
+std::vector<double> sizes_of(const ops::KernelSpec& spec) {
+  std::vector<double> sizes;
+  const auto add = [&](const std::vector<ops::TensorSpec>& tensors, std::size_t k) {
+    const std::span<const std::int64_t> dims = k < tensors.size() ? std::span(tensors[k].dims) : std::span<const std::int64_t>();
+    const std::size_t rank = dims.size();
+    // The dimensions at either end, which are those of batches, channels, rows and columns.
+    for (const std::size_t at : {std::size_t{0}, std::size_t{1}, rank - 2, rank - 1})
+      sizes.push_back(at < rank ? std::log1p(static_cast<double>(dims[at])) : 0);
+    sizes.push_back(rank == 0 ? 0 : std::log1p(elements(dims)));
+  };
+  add(spec.operands, 0);
+  add(spec.operands, 1);
+  add(spec.results, 0);
+  const std::array<double, 4> features = logarithms(features_of(spec));
+  sizes.insert(sizes.end(), features.begin(), features.end());
+  sizes.push_back(static_cast<double>(spec.post.size()));
+  return sizes;
+}
+
 std::optional<GroupChannels> group_channels_of(const ops::KernelSpec& spec) {
   const auto* groups = spec.find("groups");
   if (!spec.is(ops::KernelFamily::convolution) || groups == nullptr || groups->empty() || groups->front() <= 1) return std::nullopt;

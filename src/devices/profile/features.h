@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/ops/kernel_spec.h"
 
@@ -18,6 +19,11 @@ struct Features {
   std::array<double, 4> list() const { return {launches, products, bytes, elementwise}; }
 };
 Features features_of(const ops::KernelSpec& spec);
+
+// What a model of a class may learn from: logarithms of the sizes of the first two operands and of the first
+// result, of the features, and the number of post-operations. As many numbers for all kernels; 0 for sizes
+// that a kernel does not have.
+std::vector<double> sizes_of(const ops::KernelSpec& spec);
 
 // The channels of one group of a convolution or a transposed convolution.
 struct GroupChannels {

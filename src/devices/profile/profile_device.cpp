@@ -20,6 +20,7 @@ constexpr double kNanoseconds = 1e9;  // in a second
 // of unknown GPUs and of the roofline in bench/results/gpu-profiles.md, as of normal errors. Whether errors
 // of such kernels are alike is not known.
 constexpr double kUnknownGpuDeviation = 0.4;
+constexpr double kUnknownGpuDeviationOfConvolutions = 0.3;
 constexpr double kRooflineDeviation = 0.6;
 
 ir::DataType type_of(const ops::KernelSpec& spec) { return spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type; }
@@ -164,7 +165,7 @@ TermError ProfileDevice::error_of_model(const ops::KernelSpec& spec) const {
   if (const auto known = calibration_.error_of_class(class_of(spec), features, product)) {
     error = *known;
   } else if (product && type_of(spec) == ir::DataType::float32 && gpu_sizes_of(profile_.roofline, ir::DataType::float32)) {
-    error.deviation = kUnknownGpuDeviation;
+    error.deviation = product->winograd ? kUnknownGpuDeviationOfConvolutions : kUnknownGpuDeviation;
   } else if (!profile_.roofline.given()) {
     error.deviation = calibration_.deviation_of_all();
   }
@@ -218,7 +219,7 @@ Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) co
   const Features features = features_of(spec);
   const std::string group = class_of(spec);
   const auto product = product_shape_of(spec);
-  if (const auto time = calibration_.of_class(group, features, product)) {
+  if (const auto time = calibration_.of_class(group, features, product, sizes_of(spec))) {
     const auto floor = floors_.find(group);
     return floor == floors_.end() ? *time : std::max(*time, floor->second);
   }

@@ -81,9 +81,9 @@ class WaveModel {
   // and a weak pull to their initial values. Needs at least kLeast shapes, and uses at most 600 of them.
   WaveModel(std::span<const TimedShape> samples, const GpuSizes& gpu);
 
-  // A model of shapes like this one for a GPU without measured kernels, in float32: with coefficients that are
-  // fitted to all GPUs of NeuSight's tables, and the given time of a launch. The tables have windows of 3x3
-  // alone; other convolutions have the coefficients of products.
+  // A model of shapes like this one for a GPU without measured kernels, in float32: with coefficients that
+  // are fitted to all GPUs of NeuSight's tables, and the given time of a launch. The tables have windows of
+  // 3x3 alone; other convolutions have the coefficients of products.
   WaveModel(const ProductShape& like, const GpuSizes& gpu, Nanoseconds launch);
 
   // Seconds.
