@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "src/devices/profile/memory_model.h"
 #include "src/devices/profile/roofline_time.h"
 #include "src/devices/profile/wave_model.h"
 #include "src/ops/kernel_text.h"
@@ -21,6 +22,7 @@ constexpr double kNanoseconds = 1e9;  // in a second
 // of such kernels are alike is not known.
 constexpr double kUnknownGpuDeviation = 0.4;
 constexpr double kUnknownGpuDeviationOfConvolutions = 0.3;
+constexpr double kUnknownGpuDeviationOfMemory = 0.2;
 constexpr double kRooflineDeviation = 0.6;
 
 ir::DataType type_of(const ops::KernelSpec& spec) { return spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type; }
@@ -166,6 +168,8 @@ TermError ProfileDevice::error_of_model(const ops::KernelSpec& spec) const {
     error = *known;
   } else if (product && type_of(spec) == ir::DataType::float32 && gpu_sizes_of(profile_.roofline, ir::DataType::float32)) {
     error.deviation = product->winograd ? kUnknownGpuDeviationOfConvolutions : kUnknownGpuDeviation;
+  } else if (memory_bound_time(profile_.roofline, spec)) {
+    error.deviation = kUnknownGpuDeviationOfMemory;
   } else if (!profile_.roofline.given()) {
     error.deviation = calibration_.deviation_of_all();
   }
@@ -226,6 +230,7 @@ Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) co
   if (product && type_of(spec) == ir::DataType::float32)
     if (const auto gpu = gpu_sizes_of(profile_.roofline, ir::DataType::float32))
       return Nanoseconds{kNanoseconds * WaveModel(*product, *gpu, profile_.roofline.launch).time_of(*product)};
+  if (const auto time = memory_bound_time(profile_.roofline, spec)) return *time;
   if (profile_.roofline.given()) return roofline_time(profile_.roofline, spec);
   if (const auto time = calibration_.of_all(features)) return *time;
   return fail(ErrorCode::unsupported,
