@@ -1,6 +1,6 @@
 """How well profiles of GPUs predict products and attention in bfloat16, and whether one product is quicker than two, as tables in Markdown.
 
-    merges.py PROGRAM PROFILE...
+    merges.py PROGRAM PROFILE... [--fp8]
 
 PROGRAM is xflow. Each PROFILE is one that `python3 -m xflow_onnx.profiles get` wrote, of which four fifths of the kernels predict the last
 fifth. `error` is the mean of |predicted / measured - 1| over the last fifth, in percent; that of the plain roofline is in brackets.
@@ -9,6 +9,8 @@ Pairs are two products whose columns add up to those of a third one, where at le
 not of the last fifth are the measured ones. `decided` is the number of pairs for which the two and the one differ by more than 5 % as
 measured, `one` in how many of these the one is quicker, and `right` in how many the profile says so, in percent, that of the roofline in
 brackets. `sure` is the percentage of the decided ones whose sign the profile gives with a probability of 90 %.
+
+With --fp8 products in bfloat16 are left out of the profiles, such as h100-fp8, and those in fp8 are looked at.
 
 Profiles with attention have a second table: how many of its kernels are in the last fifth, the error, and the percentage whose measured
 time is within the interval of 90 % of its price.
@@ -43,17 +45,20 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program")
     parser.add_argument("profiles", type=pathlib.Path, nargs="+")
+    parser.add_argument("--fp8", action="store_true")
     options = parser.parse_args()
     attention = []
     print("| GPU | products | held out | error | pairs | decided | one | right | sure | right if sure |\n|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|")
     for path in options.profiles:
-        lines = path.read_text().splitlines(keepends=True)
+        lines = [line for line in path.read_text().splitlines(keepends=True) if not options.fp8 or " matmul(bfloat16" not in line]
         with tempfile.TemporaryDirectory() as name:
             known = pathlib.Path(name) / "known.xprof"
             known.write_text("".join(line for line in lines if not is_held_out(line)))
-            command = [options.program, "profile", "compare", known, "--against", path, "--json"]
+            every = pathlib.Path(name) / "every.xprof"
+            every.write_text("".join(lines))
+            command = [options.program, "profile", "compare", known, "--against", every, "--json"]
             result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-        error = modelled(result["errors"], kernels_of="matmul bfloat16")
+        error = modelled(result["errors"], kernels_of="matmul bfloat16 of float8e4m3fn" if options.fp8 else "matmul bfloat16")
         signs = modelled(result["merges"])
         model = next(line.split(" ", 1)[1].strip() for line in lines if line.startswith("model "))
         products = sum(line.startswith(("kernel ", "at_floor ", "contradicted ")) and " matmul(" in line for line in lines)

@@ -147,8 +147,9 @@ struct DeviceOptions {
   bool tf32 = false;
   // On a GPU, bytes that a library may use for a kernel beside its tensors.
   std::uint64_t gpu_workspace = std::uint64_t{32} << 20;
-  // With a profile, "bf16" or "fp16": kernels in float32 have the times of the same kernels in bfloat16 or
-  // float16. The model keeps its types. Empty: the times of their own types.
+  // With a profile, "bf16", "fp16" or "fp8": kernels in float32 have the times of the same kernels in
+  // bfloat16 or float16, or in bfloat16 but for the operands of products, which are float8e4m3fn. The model
+  // keeps its types. Empty: the times of their own types.
   std::string priced_as;
   // File of measured costs. Empty: costs are kept in memory for the call or its context.
   std::string cost_database;

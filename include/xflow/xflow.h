@@ -199,8 +199,8 @@ XFLOW_API xflow_status xflow_options_skip_rule(xflow_options* options, const cha
 // Sets the source of kernel times: "cpu", "cuda:N", "profile:FILE" (DeviceOptions::name of
 // <xflow/device.h>). Default: the runner if there is one, otherwise the CPU.
 XFLOW_API xflow_status xflow_options_set_device(xflow_options* options, const char* name, xflow_error** error);
-// With a profile, prices kernels in float32 as the same kernels in `type`, "bf16" or "fp16" (docs/cost.md).
-// Default: their own type. A call refuses other types.
+// With a profile, prices kernels in float32 as the same kernels in `type`, "bf16", "fp16" or "fp8"
+// (docs/cost.md). Default: their own type. A call refuses other types.
 XFLOW_API xflow_status xflow_options_set_priced_as(xflow_options* options, const char* type, xflow_error** error);
 // Sets the threads of one kernel, 1 to 1024. Default: 1.
 XFLOW_API xflow_status xflow_options_set_threads(xflow_options* options, int threads, xflow_error** error);

@@ -72,7 +72,7 @@ def optimize(
     rules: "Rules | None" = None,
     numerics: "typing.Literal['exact', 'rounding', 'any']" = "rounding",
     confidence: "float | None" = None,
-    priced_as: "typing.Literal['bf16', 'fp16'] | None" = None,
+    priced_as: "typing.Literal['bf16', 'fp16', 'fp8'] | None" = None,
     threads: int = 1,
     gate: bool = True,
     time_limit: "float | None" = None,

@@ -37,6 +37,8 @@ ATTENTION = ("batch_size", "num_heads", "isl", "head_dim")
 ATTENTION_COLUMNS = ("kernel_source", "attn_dtype", *ATTENTION, "latency")
 COLLECTIVE = ("num_gpus", "message_size")
 COLLECTIVE_COLUMNS = ("device", "op_name", "nccl_dtype", *COLLECTIVE, "latency")
+FP8 = "float8e4m3fn"
+FP8_PEAK = "fp8_tc_flops"
 AGREEMENT = 1.25  # the largest factor between times of one kernel that do not contradict each other
 FLOOR = 1.1  # times up to this factor of the shortest one say nothing of the work
 MOST_MILLISECONDS = 60_000
@@ -90,7 +92,13 @@ class Tables:
     def products(self) -> "dict[str, tuple[str, str]]":
         """The system and the newest table of products by the name of the profile."""
         tables = self.newest(rf"(\w+)/gemm/{FRAMEWORK}/([^/]+)/gemm_perf\.parquet")
-        return {name_of(system) + "-bf16": (system, table) for system, table in tables.items()}
+        kinds = {system: ["bf16", "fp8"] if self.has_fp8(system) else ["bf16"] for system in tables}
+        return {f"{name_of(system)}-{kind}": (system, table) for system, table in tables.items() for kind in kinds[system]}
+
+    def has_fp8(self, system: str) -> bool:
+        """Whether the GPU computes products in fp8."""
+        name = f"{MODULE}/systems/{system}.yaml"
+        return name in self.names and re.search(rf"^  {FP8_PEAK}: ", self.read(name).decode(), re.MULTILINE) is not None
 
     def attention(self, system: str) -> "str | None":
         """The newest table of attention that every position pays to every other one."""
@@ -201,6 +209,10 @@ def product_text(m: int, n: int, k: int) -> str:
     return f"matmul(bfloat16[{m},{k}], const bfloat16[{k},{n}]) -> bfloat16[{m},{n}]"
 
 
+def fp8_product_text(m: int, n: int, k: int) -> str:
+    return f"matmul({FP8}[{m},{k}], const {FP8}[{k},{n}]) -> bfloat16[{m},{n}]"
+
+
 def attention_text(batch: int, heads: int, positions: int, width: int) -> str:
     whole = f"bfloat16[{batch},{heads},{positions},{width}]"
     key = f"bfloat16[{batch},{positions},{heads},{width}]"
@@ -224,14 +236,24 @@ def kernels_of(times: "dict[tuple[int, ...], list[float]]", text: "Callable[...,
     return lines, at_floor
 
 
-def text_of(tables: Tables, system: str, name: str) -> "tuple[str, str]":
-    """The profile, and a line about its kernels."""
+def text_of(tables: Tables, system: str, name: str, fp8: bool) -> "tuple[str, str]":
+    """The profile, and a line about its kernels. `fp8`: products in fp8 are beside those in bfloat16."""
     rows = rows_of(tables, name, COLUMNS)
     times = times_of(rows, name, ("gemm_dtype", "bfloat16"), PRODUCT)
     kernels, at_floor = kernels_of(times, product_text)
     said = f"{len(kernels)} products in bfloat16 of {system}, {at_floor} at the launch floor"
     first = next(row for row in rows if row["gemm_dtype"] == "bfloat16")
     library, source = first["kernel_source"], name
+    shortest = min(map(min, times.values()))
+    roofline = roofline_of(tables, system, shortest)
+    types = "bfloat16"
+    if fp8:
+        narrow, at_floor = kernels_of(times_of(rows, name, ("gemm_dtype", "fp8"), PRODUCT), fp8_product_text)
+        said += f"; {len(narrow)} in fp8, {at_floor} at the launch floor"
+        library += f" and {next(row for row in rows if row['gemm_dtype'] == 'fp8')['kernel_source']}"
+        types += f" and {FP8}"
+        roofline.insert(3, f"roofline peak {FP8} {numbers_of(tables, system, FP8_PEAK)[0]}")
+        kernels += narrow
     if (other := tables.attention(system)) is not None:
         rows = rows_of(tables, other, ATTENTION_COLUMNS)
         attention, at_floor = kernels_of(times_of(rows, other, ("attn_dtype", "bfloat16"), ATTENTION), attention_text)
@@ -240,10 +262,10 @@ def text_of(tables: Tables, system: str, name: str) -> "tuple[str, str]":
         source += f", {other}"
         kernels += attention
     lines = ["xflow profile 1", "device gpu", f"model {first['device']}"]
-    lines += [f"library {first['framework']} {first['version']}, {library}, bfloat16", "threads 1"]
+    lines += [f"library {first['framework']} {first['version']}, {library}, {types}", "threads 1"]
     lines += ["clock latency of aiconfigurator's collector", f"source {PACKAGE} {VERSION}: {source}"]
     lines += ["licence Apache-2.0, Copyright 2025-2026 NVIDIA CORPORATION & AFFILIATES"]
-    lines += roofline_of(tables, system, min(min(each) for each in times.values()))
+    lines += roofline
     return "\n".join(lines + sorted(kernels)) + "\n", said
 
 
@@ -265,7 +287,7 @@ def named(arguments: argparse.Namespace, what: str, known_of: "Callable[[Tables]
 
 def get(arguments: argparse.Namespace) -> None:
     tables, system, table = named(arguments, "profile", Tables.products)
-    text, said = text_of(tables, system, table)
+    text, said = text_of(tables, system, table, arguments.name.endswith("-fp8"))
     path = arguments.out / f"{arguments.name}.xprof"
     write(path, text)
     print(f"{path}: {said}")

@@ -68,11 +68,19 @@ class Tables(ProgramTest):
         report = json.loads((self.folder / "report.json").read_text())
         self.assertEqual("profile of gpu: H100, 1 thread, vLLM, float32 priced as bfloat16", report["device"])
         self.assertAlmostEqual(11000, report["predicted_nanoseconds"]["before"], delta=1)
+        # Products in fp8 have results in bfloat16, as other kernels have.
+        narrow = line.replace("matmul(bfloat16", "matmul(float8e4m3fn").replace("const bfloat16", "const float8e4m3fn")
+        self.write("fp8.xprof", (self.folder / "h100.xprof").read_text() + "roofline peak float8e4m3fn 1.9e15\n" + narrow.format(3000, n=100) + narrow.format(3500, n=200))
+        self.succeed(*optimize[:-1], "profile:fp8.xprof", "--as", "fp8")
+        report = json.loads((self.folder / "report.json").read_text())
+        self.assertEqual("profile of gpu: H100, 1 thread, vLLM, float32 priced as float8e4m3fn in products, as bfloat16 elsewhere", report["device"])
+        self.assertAlmostEqual(6500, report["predicted_nanoseconds"]["before"], delta=1)
+        self.succeed(*optimize, "--as", "bf16")
         # The model keeps its types.
         types = {tensor.data_type for tensor in onnx.load(self.folder / "out.onnx").graph.initializer}
         self.assertEqual({TensorProto.FLOAT, TensorProto.INT64}, types)  # of a product of both, and of a split
         usage = help_of("optimize")
-        self.fail_with(64, "expected bf16 or fp16 as the type of times, found 'bf17'" + usage, *optimize, "--as", "bf17")
+        self.fail_with(64, "expected bf16, fp16 or fp8 as the type of times, found 'bf17'" + usage, *optimize, "--as", "bf17")
         self.fail_with(64, "times as bf16 need a profile as the device, not 'cpu'" + usage, "optimize", "m.onnx", "out.onnx", "--as", "bf16")
 
     def test_that_are_malformed_are_unreadable_with_the_line(self):

@@ -313,6 +313,17 @@ TEST(Calibration, KnowsHowFarOffItsTreesAre) {
   EXPECT_LT(error->deviation, 0.3);
 }
 
+TEST(ClassOfAKernel, TellsNarrowOperandsOfAProductFromWideOnes) {
+  const auto product = [](const std::string& type) {
+    return spec_of(fmt::format("matmul({0}[8,16], const {0}[16,32]) -> bfloat16[8,32]", type));
+  };
+  EXPECT_EQ(class_of(product("float8e4m3fn")), "matmul bfloat16 of float8e4m3fn");
+  EXPECT_EQ(computing_type(product("float8e4m3fn")), ir::DataType::float8e4m3fn);
+  EXPECT_EQ(class_of(product("bfloat16")), "matmul bfloat16");
+  // Quantised integers have classes of their results, as before.
+  EXPECT_EQ(class_of(product("int8")), "matmul bfloat16");
+}
+
 TEST(Sizes, AreAsManyForAllKernels) {
   const std::vector<double> softmax_sizes = sizes_of(spec_of(softmax(7, 31)));
   for (const char* text : {"convolution(float32[2,3,8,8], const float32[4,3,3,3]) -> float32[2,4,6,6] | relu",

@@ -138,7 +138,7 @@ def test_kernels_in_float32_have_the_times_of_another_type(tmp_path):
     _, whole = optimize(models.transposes(), **options)
     _, half = optimize(models.transposes(), **options, priced_as="bf16")
     assert half.predicted_before < whole.predicted_before
-    with pytest.raises(xflow_onnx.Error, match=r"^expected bf16 or fp16 as the type of times, found 'int8'$"):
+    with pytest.raises(xflow_onnx.Error, match=r"^expected bf16, fp16 or fp8 as the type of times, found 'int8'$"):
         optimize(models.transposes(), **options, priced_as="int8")
 
 

@@ -131,6 +131,41 @@ class Profiles(unittest.TestCase):
             self.refused(*self.get()),
         )
 
+    def test_products_in_fp8_are_beside_those_in_bfloat16(self):
+        peaks = "gpu:\n  mem_bw: 3350000000000\n  bfloat16_tc_flops: 989000000000000\n"
+        self.put(f"{MODULE}/systems/h100_sxm.yaml", peaks + "  fp8_tc_flops: 1978000000000000 # 1978TFLOPS\n")
+        self.table([*ROWS, {**ROW, "gemm_dtype": "fp8", "kernel_source": "cutlass", "m": 4096, "n": 256, "latency": 0.3}])
+        listed = self.succeed("list", "--tables", "package")
+        self.assertEqual(["h100-bf16", "h100-fp8"], [line.split()[0] for line in listed.splitlines()])
+        said = self.succeed("get", "h100-fp8", "--tables", "package")
+        self.assertEqual(
+            "h100-fp8.xprof: 3 products in bfloat16 of h100_sxm, 1 at the launch floor; 2 in fp8, 1 at the launch floor\n", said
+        )
+        lines = (self.folder / "h100-fp8.xprof").read_text().splitlines()
+        self.assertIn("library VLLM 0.24.0, torch.nn.functional.linear and torch.nn.functional.linear, bfloat16 and float8e4m3fn", lines)
+        self.assertIn("roofline peak float8e4m3fn 1978000000000000", lines)
+        self.assertIn(
+            "kernel plain plain plain 300000 0 1 0 1 matmul(float8e4m3fn[4096,32], const float8e4m3fn[32,256]) -> bfloat16[4096,256]", lines
+        )
+        shown = subprocess.run([PROGRAM, "profile", "show", "h100-fp8.xprof"], cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((0, ""), (shown.returncode, shown.stderr))
+        self.assertRegex(shown.stdout, r"(?m)^matmul bfloat16 +3 ")
+        self.assertRegex(shown.stdout, r"(?m)^matmul bfloat16 of float8e4m3fn +2 ")
+        # What is not in the table has the peak of fp8.
+        kernel = "matmul({0}[8192,8192], const {0}[8192,8192]) -> bfloat16[8192,8192]"
+        prices = {}
+        for kind in ("bfloat16", "float8e4m3fn"):
+            run = [PROGRAM, "profile", "price", "h100-fp8.xprof", kernel.format(kind), "--json"]
+            priced = subprocess.run(run, cwd=self.folder, capture_output=True, text=True)
+            self.assertEqual((0, ""), (priced.returncode, priced.stderr))
+            (prices[kind],) = json.loads(priced.stdout)["kernels"]
+        self.assertAlmostEqual(0.5, prices["float8e4m3fn"]["roofline"] / prices["bfloat16"]["roofline"], delta=0.02)
+
+    def test_gpus_without_fp8_have_no_such_profile(self):
+        self.assertEqual(
+            "xflow_onnx.profiles: no profile 'h100-fp8'; there are: h100-bf16\n", self.refused("get", "h100-fp8", "--tables", "package")
+        )
+
     def collectives(self, latency, bandwidth, **changed):
         """Collectives that take what links with these figures take, in the tables of 8 GPUs."""
         rows = []

@@ -136,7 +136,7 @@ std::vector<Sample> samples_of(const Profile& profile) {
     if (!spec) continue;
     Sample sample = sample_of(*spec, key.first, entry.cost.median.count());
     sample.sizes = sizes_of(*spec);
-    if (sample.product) sample.gpu = gpu_sizes_of(profile.roofline, spec->results[0].data_type);
+    if (sample.product) sample.gpu = gpu_sizes_of(profile.roofline, computing_type(*spec));
     samples.push_back(std::move(sample));
   }
   return samples;

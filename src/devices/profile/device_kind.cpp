@@ -16,7 +16,8 @@ Result<std::optional<ir::DataType>> price_type(const std::string& name) {
   if (name.empty()) return std::optional<ir::DataType>();
   if (name == "bf16") return std::optional(ir::DataType::bfloat16);
   if (name == "fp16") return std::optional(ir::DataType::float16);
-  return fail(ErrorCode::invalid_argument, fmt::format("expected bf16 or fp16 as the type of times, found '{}'", name));
+  if (name == "fp8") return std::optional(ir::DataType::float8e4m3fn);
+  return fail(ErrorCode::invalid_argument, fmt::format("expected bf16, fp16 or fp8 as the type of times, found '{}'", name));
 }
 
 Result<void> open_profile(DeviceCosts& costs, const DeviceRequest& request) {

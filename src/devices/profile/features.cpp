@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "src/ir/narrow.h"
 #include "src/ops/kernel_text.h"
 #include "src/ops/op.h"
 
@@ -113,6 +114,12 @@ bool has_plausible_sizes(const ops::KernelSpec& spec) {
   return posts && all_natural(spec.operands) && all_natural(spec.results) && features_of(spec).bytes < kMostBytes;
 }
 
+ir::DataType computing_type(const ops::KernelSpec& spec) {
+  if (spec.is(ops::KernelFamily::product) && !spec.operands.empty() && ir::is_narrow_floating(spec.operands[0].data_type))
+    return spec.operands[0].data_type;
+  return spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type;
+}
+
 std::string class_of(const ops::KernelSpec& spec) {
   std::string kind = is_pointwise(spec) ? "pointwise" : ops::kernel_name(spec);
   if (spec.is(ops::Op::Conv) && spec.operands.size() > 1) {
@@ -123,7 +130,10 @@ std::string class_of(const ops::KernelSpec& spec) {
         std::all_of(weight.begin() + std::min<std::ptrdiff_t>(2, std::ssize(weight)), weight.end(), [](auto k) { return k == 1; });
     kind += grouped && weight.size() > 1 && weight[1] == 1 ? " depthwise" : grouped ? " grouped" : small ? " 1x1" : "";
   }
-  return fmt::format("{} {}", kind, ir::name(spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type));
+  const ir::DataType result = spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type;
+  const ir::DataType computing = computing_type(spec);
+  return computing == result ? fmt::format("{} {}", kind, ir::name(result))
+                             : fmt::format("{} {} of {}", kind, ir::name(result), ir::name(computing));
 }
 
 std::array<double, 4> logarithms(const Features& features) {

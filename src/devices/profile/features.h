@@ -36,6 +36,9 @@ std::optional<GroupChannels> group_channels_of(const ops::KernelSpec& spec);
 // Whether no size is negative and all tensors together have less than 10^18 bytes.
 bool has_plausible_sizes(const ops::KernelSpec& spec);
 
+// The type in which a kernel computes: that of its result, or of the operands of a product in a narrow type.
+ir::DataType computing_type(const ops::KernelSpec& spec);
+
 // The class of a kernel, such as "convolution 1x1 float32", "pointwise float32", "copy int64". Kernels of a
 // class share a model.
 std::string class_of(const ops::KernelSpec& spec);

@@ -10,12 +10,15 @@
 #include "src/devices/profile/memory_model.h"
 #include "src/devices/profile/roofline_time.h"
 #include "src/devices/profile/wave_model.h"
+#include "src/ir/narrow.h"
 #include "src/ops/kernel_text.h"
 
 namespace xflow::cost::profile {
 namespace {
 
 constexpr std::size_t kUsualChain = 4;
+// The type of what is not in a narrow type, such as the results of products in float8.
+constexpr ir::DataType kBesideNarrow = ir::DataType::bfloat16;
 constexpr double kNanoseconds = 1e9;  // in a second
 // Deviations of log(measured / predicted) where no kernel of the class was measured: 5/4 of the mean errors
 // of unknown GPUs and of the roofline in bench/results/gpu-profiles.md, as of normal errors. Whether errors
@@ -53,6 +56,8 @@ ProfileDevice::ProfileDevice(Profile profile, std::optional<ir::DataType> priced
     : profile_(std::move(profile)), priced_as_(priced_as), info_(profile_.device), calibration_(samples_of(profile_)) {
   info_.name = "profile of " + info_.name;
   if (priced_as_) info_.library += fmt::format(", float32 priced as {}", ir::name(*priced_as_));
+  if (priced_as_ && ir::is_narrow_floating(*priced_as_))
+    info_.library += fmt::format(" in products, as {} elsewhere", ir::name(kBesideNarrow));
   info_.calibration.clear();
   std::map<std::string, std::vector<Nanoseconds>> floors;
   for (const auto& [key, entry] : profile_.kernels) {
@@ -70,7 +75,8 @@ ProfileDevice::ProfileDevice(Profile profile, std::optional<ir::DataType> priced
 }
 
 void ProfileDevice::price(ops::TensorSpec& tensor) const {
-  if (priced_as_ && tensor.data_type == ir::DataType::float32) tensor.data_type = *priced_as_;
+  if (!priced_as_ || tensor.data_type != ir::DataType::float32) return;
+  tensor.data_type = ir::is_narrow_floating(*priced_as_) ? kBesideNarrow : *priced_as_;
 }
 
 ops::PostOperation ProfileDevice::priced(ops::PostOperation post) const {
@@ -80,7 +86,11 @@ ops::PostOperation ProfileDevice::priced(ops::PostOperation post) const {
 
 ops::KernelSpec ProfileDevice::priced(ops::KernelSpec spec) const {
   if (!priced_as_) return spec;
-  for (ops::TensorSpec& operand : spec.operands) price(operand);
+  const bool narrows = spec.is(ops::KernelFamily::product) && ir::is_narrow_floating(*priced_as_);
+  for (ops::TensorSpec& operand : spec.operands) {
+    if (narrows && operand.data_type == ir::DataType::float32) operand.data_type = *priced_as_;
+    price(operand);
+  }
   for (ops::TensorSpec& result : spec.results) price(result);
   for (ops::PostOperation& post : spec.post) post = priced(std::move(post));
   return spec;

@@ -24,7 +24,8 @@ namespace xflow::cost::profile {
 // knows one layout.
 class ProfileDevice final : public Device {
  public:
-  // With `priced_as`, tensors of float32 count as ones of that type.
+  // With `priced_as`, tensors of float32 count as ones of that type; with float8e4m3fn those of products as
+  // they are in priced_type.
   explicit ProfileDevice(Profile profile, std::optional<ir::DataType> priced_as = std::nullopt);
 
   const DeviceInfo& info() const override { return info_; }

@@ -30,7 +30,7 @@ Result<Nanoseconds> roofline_time(const Roofline& roofline, const ops::KernelSpe
   const double operations = features.products / share_of_peak(roofline, spec) + features.elementwise;
   double seconds = features.bytes / roofline.bandwidth;
   if (operations > 0) {
-    const ir::DataType type = spec.results.empty() ? ir::DataType::undefined : spec.results[0].data_type;
+    const ir::DataType type = computing_type(spec);
     const auto peak = roofline.peak.find(type);
     if (peak == roofline.peak.end())
       return fail(ErrorCode::unsupported,

@@ -192,7 +192,7 @@ double bytes_of(const ops::TensorSpec& tensor) { return elements_of(tensor.dims)
 
 // Sets what the kernels have in common. nullopt for tensors without elements.
 std::optional<ProductShape> completed(ProductShape shape, const ops::KernelSpec& spec, double first, double second) {
-  shape.element = static_cast<double>(ir::bits(spec.results[0].data_type)) / 8;
+  shape.element = static_cast<double>(ir::bits(spec.operands[0].data_type)) / 8;
   for (const ops::TensorSpec& operand : ops::all_operands(spec)) shape.read += bytes_of(operand);
   shape.written = bytes_of(spec.results[0]);
   if (shape.written <= 0 || shape.inner <= 0) return std::nullopt;

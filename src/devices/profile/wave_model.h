@@ -33,7 +33,7 @@ struct ProductShape {
   double rows = 1;     // of a convolution: of all images
   double columns = 1;  // of a convolution: channels of the result
   double inner = 1;    // of a convolution: channels of the input times the elements of a window
-  double element = 4;  // bytes of an element
+  double element = 4;  // bytes of an element of the operands
   double read = 0;     // bytes of the operands
   double written = 0;  // bytes of the result
   ProductKind kind = ProductKind::shared;
