@@ -1,6 +1,7 @@
 #include "src/devices/profile/calibration.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -103,7 +104,7 @@ std::vector<double> row_of(std::span<const double> sizes, double time) {
   if (!row.empty()) row.push_back(std::log(time));
   return row;
 }
-// For products also how far tiles of rows that libraries have exceed the rows.
+// For products also how far the tiles that libraries have exceed rows and columns.
 std::vector<double> row_of(std::span<const double> sizes, double time, const ProductShape& product) {
   std::vector<double> row = row_of(sizes, time);
   if (row.empty()) return row;
@@ -178,16 +179,19 @@ Calibration::Calibration(std::span<const Sample> samples) {
       neighbours.list.push_back({logarithms(sample.features), std::log(sample.time / time), hash_of(sample.base)});
       if (!sample.sizes.empty()) neighbours.rows.add(row_of(sample.sizes, time));
     }
-    learn(neighbours);
+    if (fit_waves(group, members) < members.size())
+      learn(neighbours);
+    else
+      neighbours.rows = {};  // waves predict them
     classes_.emplace(group, std::move(model));
-    fit_waves(group, members);
   }
   if (samples.size() < kLeast) return;
   all_ = fit(samples);
   deviation_of_all_ = std::sqrt(squares(*all_, samples) / static_cast<double>(samples.size()));
 }
 
-void Calibration::fit_waves(const std::string& group, std::span<const Sample> members) {
+std::size_t Calibration::fit_waves(const std::string& group, std::span<const Sample> members) {
+  std::size_t fitted = 0;
   for (const ProductKind kind : {ProductKind::shared, ProductKind::batched, ProductKind::convolution}) {
     std::vector<TimedShape> shapes;
     std::vector<const Sample*> used;
@@ -210,7 +214,9 @@ void Calibration::fit_waves(const std::string& group, std::span<const Sample> me
     }
     learn(neighbours);
     waves_.emplace(std::pair(group, kind), std::move(product));
+    fitted += shapes.size();
   }
+  return fitted;
 }
 
 void Calibration::learn(Neighbours& neighbours) {
@@ -251,6 +257,7 @@ Calibration::Correction Calibration::correction(const std::array<double, 4>& at,
 }
 
 double Calibration::corrected(double time, const std::array<double, 4>& at, std::span<const double> row, const Neighbours& neighbours) {
+  assert(!neighbours.trees || row.size() == neighbours.rows.columns);
   const double learned = neighbours.trees ? neighbours.trees->value_of(row) : 0;
   return time * std::exp(learned + correction(at, neighbours.list, [](const Neighbour&) { return true; }).error);
 }

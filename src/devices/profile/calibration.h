@@ -108,7 +108,8 @@ class Calibration {
   static void learn(Neighbours& neighbours);
   template <typename IsUsed>
   static BoostedTrees trees_of(const Neighbours& neighbours, const IsUsed& is_used);
-  void fit_waves(const std::string& group, std::span<const Sample> members);
+  // Returns how many of the members have a model of waves.
+  std::size_t fit_waves(const std::string& group, std::span<const Sample> members);
 
   std::map<std::string, ClassModel> classes_;
   std::map<std::pair<std::string, ProductKind>, ProductModel> waves_;  // by class
