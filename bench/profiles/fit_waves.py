@@ -1,17 +1,20 @@
 """Fits the model of waves to several GPUs, and prints its errors on a GPU that was left out, as a table in Markdown.
 
     fit_waves.py FOLDER [--coefficients]
+    fit_waves.py --bfloat16 PROFILE... [--coefficients]
 
-FOLDER is that of XFLOW_TEST_GPU: tables of NeuSight, packed with xz. Needs numpy, pandas and scipy.
+FOLDER is that of XFLOW_TEST_GPU: tables of NeuSight, packed with xz. Each PROFILE is one with products in bfloat16 that
+`python3 -m xflow_onnx.profiles get` wrote, of a GPU whose multiprocessors and cache it has. Needs numpy, pandas and scipy.
 
 The model is that of src/devices/profile/wave_model.cpp with tiles of 64 rows. Its coefficients, relative to peak, bandwidth,
-multiprocessors and cache, are fitted to 400 kernels of each of four GPUs and predict all kernels of the fifth above the launch floor.
+multiprocessors and cache, are fitted to 400 kernels of each GPU but one and predict all kernels of that one above the launch floor.
 The launch is the shortest time of the GPU's table. Errors are means of |predicted / measured - 1|, in percent; those of the roofline,
 launch + max(arithmetic, memory), are in brackets. --coefficients prints those of fits to all GPUs instead, which wave_model.cpp has.
 """
 
 import argparse
 import pathlib
+import re
 
 import numpy
 import pandas
@@ -47,7 +50,21 @@ def read(folder, family):
     table["written"] = 4 * table.b * table.m * table.n
     table["seconds"] = rows.latency_ms / 1e3
     table["gpu"] = rows.device
+    table["element"] = 4
     return table.astype({column: float for column in table.columns if column != "gpu"})
+
+
+def read_profile(path):
+    """The products in bfloat16 above the launch floor, and what GPUS has of the GPU."""
+    text = path.read_text()
+    found = re.findall(r"^(kernel|at_floor) \w+ \w+ \w+ (\S+) .* matmul\(bfloat16\[(\d+),(\d+)\], const bfloat16\[\d+,(\d+)\]\)", text, re.MULTILINE)
+    table = pandas.DataFrame([map(float, row) for _, *row in found], columns=["seconds", "m", "k", "n"])
+    table["seconds"] /= 1e9
+    table["b"], table["element"] = 1, 2
+    table["read"], table["written"] = 2 * (table.m * table.k + table.k * table.n), 2 * table.m * table.n
+    table["shortest"] = table.seconds.min()
+    sizes = [float(re.search(rf"^roofline {name} (\S+)", text, re.MULTILINE)[1]) for name in ["bandwidth", "peak bfloat16", "multiprocessors", "cache"]]
+    return table[[kind == "kernel" for kind, *_ in found]], tuple(sizes)
 
 
 def run_of(coefficients, t, gpu):
@@ -64,15 +81,16 @@ def run_of(coefficients, t, gpu):
     columns = numpy.minimum(columns_of_tiles, multiprocessors * wave)
     rows = numpy.clip(multiprocessors * wave / columns, 1, rows_of_tiles)
     reloads = rows_of_tiles * columns_of_tiles / (rows * columns) * (rows + columns)
-    missed = 4 * t.k * t.n / (4 * t.k * t.n + cache * cached)
-    reloaded = t.b * 4 * t.k * reloads * tile * missed * reload / bandwidth
+    second = t.element * t.k * t.n
+    missed = second / (second + cache * cached)
+    reloaded = t.b * t.element * t.k * reloads * tile * missed * reload / bandwidth
     p = 1 + norm
     return (arithmetic**p + moved**p + reloaded**p) ** (1 / p)
 
 
 def products_of(t):
     """The products of Winograd's algorithm F(4x4, 3x3), one for each of the 36 elements of a transformed tile."""
-    table = pandas.DataFrame({"b": 36, "m": t.tiles, "n": t.n, "k": t.k / 9})
+    table = pandas.DataFrame({"b": 36, "m": t.tiles, "n": t.n, "k": t.k / 9, "element": t.element})
     table["read"] = 4 * table.b * table.k * (table.m + table.n)
     table["written"] = 4 * table.b * table.m * table.n
     return table
@@ -122,11 +140,30 @@ def tables_of(folder, family):
     return dict(list(every[every.seconds >= FLOOR].groupby("gpu")))
 
 
+def print_bfloat16(paths, coefficients):
+    tables = {}
+    for path in paths:
+        tables[path.stem], GPUS[path.stem] = read_profile(path)
+    if coefficients:
+        print(f"bfloat16: {', '.join(f'{value:.3g}' for value in numpy.exp(fitted(tables)))}")
+        return
+    print("| | " + " | ".join(tables) + " |\n|---" + "|---:" * len(tables) + "|")
+    cells = []
+    for gpu, table in tables.items():
+        x = fitted({other: rows for other, rows in tables.items() if other != gpu})
+        cells.append(f"{error(wave_model(x, table, gpu), table):.1f} ({error(roofline(table, gpu), table):.1f})")
+    print("| products in bfloat16 | " + " | ".join(cells) + " |")
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("folder", type=pathlib.Path, nargs="?")
+    parser.add_argument("--bfloat16", type=pathlib.Path, nargs="+", metavar="PROFILE")
     parser.add_argument("--coefficients", action="store_true")
     options = parser.parse_args()
+    if options.bfloat16:
+        print_bfloat16(options.bfloat16, options.coefficients)
+        return
     tables = {family: tables_of(options.folder, family) for family in FAMILIES}
     if options.coefficients:
         for family in FAMILIES:

@@ -104,7 +104,7 @@ TEST(WaveModel, NeedsAllSizesOfTheGpuAndEnoughKernels) {
 
 // The roofline prices other types of products, and other kernels.
 TEST(WaveModel, PricesProductsOfAGpuWithoutMeasuredKernels) {
-  const std::string rest = "roofline peak float16 1.1e+14\n";
+  const std::string rest = "roofline peak float16 1.1e+14\nroofline peak bfloat16 1.1e+14\n";
   ProfileDevice waves(gpu_profile(std::string(kGpuRoofline) + std::string(kGpu) + rest));
   ProfileDevice roofline(gpu_profile(std::string(kGpuRoofline) + rest));
   const auto times = [&](const std::string& text) {
@@ -115,6 +115,7 @@ TEST(WaveModel, PricesProductsOfAGpuWithoutMeasuredKernels) {
   for (const std::string text :
        {"matmul(float32[4096,4096], const float32[4096,4096]) -> float32[4096,4096]",
         "matmul(float32[64,1024,512], float32[64,512,1024]) -> float32[64,1024,1024]",
+        "matmul(bfloat16[4096,4096], const bfloat16[4096,4096]) -> bfloat16[4096,4096]",
         "convolution(float32[32,256,32,32], const float32[256,256,5,5]) -> float32[32,256,32,32] pads=[2,2,2,2]"}) {
     const auto [wave, peak] = times(text);
     EXPECT_GT(wave, 0.7 * peak) << text;
@@ -128,7 +129,8 @@ TEST(WaveModel, PricesProductsOfAGpuWithoutMeasuredKernels) {
   // A product of one row has one wave, however few columns it has.
   EXPECT_GT(times("matmul(float32[1,4096], const float32[4096,8]) -> float32[1,8]").first, 20000);
   for (const std::string text :
-       {"matmul(float16[64,64], const float16[64,64]) -> float16[64,64]", "sort(float32[64,64]) -> float32[64,64] axis=[1]"})
+       {"matmul(float16[64,64], const float16[64,64]) -> float16[64,64]",
+        "matmul(bfloat16[8,64,64], bfloat16[8,64,64]) -> bfloat16[8,64,64]", "sort(float32[64,64]) -> float32[64,64] axis=[1]"})
     EXPECT_EQ(times(text).first, times(text).second) << text;
 }
 

@@ -9,7 +9,6 @@
 
 #include "src/devices/profile/memory_model.h"
 #include "src/devices/profile/roofline_time.h"
-#include "src/devices/profile/wave_model.h"
 #include "src/ir/narrow.h"
 #include "src/ops/kernel_text.h"
 
@@ -24,7 +23,7 @@ constexpr double kNanoseconds = 1e9;  // in a second
 // of unknown GPUs and of the roofline in bench/results/gpu-profiles.md, as of normal errors. Whether errors
 // of such kernels are alike is not known.
 constexpr double kUnknownGpuDeviation = 0.4;
-constexpr double kUnknownGpuDeviationOfConvolutions = 0.3;
+constexpr double kSurerUnknownGpuDeviation = 0.3;  // of convolutions of 3x3, and of products in bfloat16
 constexpr double kUnknownGpuDeviationOfMemory = 0.2;
 constexpr double kRooflineDeviation = 0.6;
 
@@ -176,8 +175,9 @@ TermError ProfileDevice::error_of_model(const ops::KernelSpec& spec) const {
   TermError error{nullptr, kRooflineDeviation, {}};
   if (const auto known = calibration_.error_of_class(class_of(spec), features, product)) {
     error = *known;
-  } else if (product && type_of(spec) == ir::DataType::float32 && gpu_sizes_of(profile_.roofline, ir::DataType::float32)) {
-    error.deviation = product->winograd ? kUnknownGpuDeviationOfConvolutions : kUnknownGpuDeviation;
+  } else if (product && model_of_unmeasured(*product, computing_type(spec))) {
+    const bool is_surer = product->winograd || computing_type(spec) == ir::DataType::bfloat16;
+    error.deviation = is_surer ? kSurerUnknownGpuDeviation : kUnknownGpuDeviation;
   } else if (memory_bound_time(profile_.roofline, spec)) {
     error.deviation = kUnknownGpuDeviationOfMemory;
   } else if (!profile_.roofline.given()) {
@@ -229,6 +229,11 @@ Result<KernelCost> ProfileDevice::cost_of(const ops::KernelSpec& spec, Layout la
   return cost;
 }
 
+std::optional<WaveModel> ProfileDevice::model_of_unmeasured(const ProductShape& product, ir::DataType type) const {
+  const auto gpu = gpu_sizes_of(profile_.roofline, type);
+  return gpu ? WaveModel::of_unmeasured(product, type, *gpu, profile_.roofline.launch) : std::nullopt;
+}
+
 Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) const {
   const Features features = features_of(spec);
   const std::string group = class_of(spec);
@@ -237,9 +242,8 @@ Result<Nanoseconds> ProfileDevice::modelled_time(const ops::KernelSpec& spec) co
     const auto floor = floors_.find(group);
     return floor == floors_.end() ? *time : std::max(*time, floor->second);
   }
-  if (product && type_of(spec) == ir::DataType::float32)
-    if (const auto gpu = gpu_sizes_of(profile_.roofline, ir::DataType::float32))
-      return Nanoseconds{kNanoseconds * WaveModel(*product, *gpu, profile_.roofline.launch).time_of(*product)};
+  if (product)
+    if (const auto model = model_of_unmeasured(*product, computing_type(spec))) return Nanoseconds{kNanoseconds * model->time_of(*product)};
   if (const auto time = memory_bound_time(profile_.roofline, spec)) return *time;
   if (profile_.roofline.given()) return roofline_time(profile_.roofline, spec);
   if (const auto time = calibration_.of_all(features)) return *time;

@@ -12,6 +12,7 @@
 
 #include "src/devices/profile/calibration.h"
 #include "src/devices/profile/profile.h"
+#include "src/devices/profile/wave_model.h"
 #include "src/kernels/device.h"
 
 namespace xflow::cost::profile {
@@ -67,6 +68,8 @@ class ProfileDevice final : public Device {
   void learn(const ops::KernelSpec& spec, Layout layout, const KernelCost& cost);
   const KernelCost* recorded_cost(const ops::KernelSpec& spec, Layout layout) const;
   TermError error_of_model(const ops::KernelSpec& spec) const;
+  // For a GPU of which no kernel of the class was measured; nullopt where there is no such model.
+  std::optional<WaveModel> model_of_unmeasured(const ProductShape& product, ir::DataType type) const;
   Result<Nanoseconds> modelled_time(const ops::KernelSpec& spec) const;
 
   Profile profile_;

@@ -43,6 +43,7 @@ constexpr Coefficients kInitial{0.7, 20, 0.77, 60, 1.6, 0.64, 2, 0.8, 3, 1.1, 32
 constexpr Coefficients kShared{0.887, 36.9, 0.634, 0, 1.47, 0.404, 2.58, 0.13, 0.321, 4.56, 55.8, 0.00371};
 constexpr Coefficients kBatched{0.88, 72, 0.861, 0, 1.43, 1.55, 1.93, 0.851, 1.7, 1.15, 15.5, 6.85};
 constexpr Coefficients kConvolution{0.441, 8.01, 1.12, 0, 1.05, 0.284, 0.937, 3.09, 3.4, 0.385, 71.6, 11.8, 0.552, 2.2, 3.71};
+constexpr Coefficients kBfloat16{0.85, 246, 4.35, 0, 1.14, 0.681, 0.194, 1.69, 0.171, 0.957, 81, 9.55};
 constexpr double kUnmeasuredTileRows = 64;
 constexpr std::array kTileRows{32.0, 64.0, 128.0};
 constexpr double kTileColumns = 8;
@@ -284,14 +285,16 @@ WaveModel::WaveModel(std::span<const TimedShape> samples, const GpuSizes& gpu) :
   coefficients_ = values_of(best.x);
 }
 
-WaveModel::WaveModel(const ProductShape& like, const GpuSizes& gpu, Nanoseconds launch_time)
-    : gpu_(gpu),
-      coefficients_(like.kind == ProductKind::batched ? kBatched
-                    : like.winograd                   ? kConvolution
-                                                      : kShared),
-      tile_rows_(kUnmeasuredTileRows) {
+WaveModel::WaveModel(const GpuSizes& gpu, const Coefficients& coefficients, Nanoseconds launch_time)
+    : gpu_(gpu), coefficients_(coefficients), tile_rows_(kUnmeasuredTileRows) {
   constexpr double kNanosecondsOfMicrosecond = 1000;
   coefficients_[launch] = launch_time.count() / kNanosecondsOfMicrosecond;
+}
+
+std::optional<WaveModel> WaveModel::of_unmeasured(const ProductShape& like, ir::DataType type, const GpuSizes& gpu, Nanoseconds launch) {
+  if (type == ir::DataType::bfloat16 && like.kind == ProductKind::shared) return WaveModel(gpu, kBfloat16, launch);
+  if (type != ir::DataType::float32) return std::nullopt;
+  return WaveModel(gpu, like.kind == ProductKind::batched ? kBatched : like.winograd ? kConvolution : kShared, launch);
 }
 
 double WaveModel::time_of(const ProductShape& shape) const { return seconds_of(coefficients_, tile_rows_, gpu_, shape); }

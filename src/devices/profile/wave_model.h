@@ -81,10 +81,12 @@ class WaveModel {
   // and a weak pull to their initial values. Needs at least kLeast shapes, and uses at most 600 of them.
   WaveModel(std::span<const TimedShape> samples, const GpuSizes& gpu);
 
-  // A model of shapes like this one for a GPU without measured kernels, in float32: with coefficients that
-  // are fitted to all GPUs of NeuSight's tables, and the given time of a launch. The tables have windows of
-  // 3x3 alone; other convolutions have the coefficients of products.
-  WaveModel(const ProductShape& like, const GpuSizes& gpu, Nanoseconds launch);
+  // A model of shapes like this one for a GPU without measured kernels, with the given time of a launch, and
+  // coefficients that are fitted to all GPUs of tables: in float32 of NeuSight's, in bfloat16 of
+  // aiconfigurator-core's. nullopt for other types, and for what the latter do not have: batches and
+  // convolutions. The former have windows of 3x3 alone; other convolutions have the coefficients of
+  // products.
+  static std::optional<WaveModel> of_unmeasured(const ProductShape& like, ir::DataType type, const GpuSizes& gpu, Nanoseconds launch);
 
   // Seconds.
   double time_of(const ProductShape& shape) const;
@@ -92,6 +94,8 @@ class WaveModel {
   static constexpr std::size_t kLeast = 48;
 
  private:
+  WaveModel(const GpuSizes& gpu, const std::array<double, kCoefficients>& coefficients, Nanoseconds launch);
+
   GpuSizes gpu_;
   std::array<double, kCoefficients> coefficients_{};
   double tile_rows_ = 0;
