@@ -208,7 +208,7 @@ void add_device_options(CLI::App& sub, OptimizeArguments& a) {
            with_default(sub.add_option("--caches", a.caches, "caches when a kernel is timed: auto, warm, 4MiB, 16MiB, 64MiB"))
                ->check(CLI::IsMember({"auto", "warm", "4MiB", "16MiB", "64MiB"})),
            with_default(sub.add_option("--kernel-budget", a.kernel_budget, "time limit for timing kernels in the runner: 300s")),
-           sub.add_option("--as", device.priced_as, "with a profile, times of float32 kernels are those in bf16, fp16 or fp8"),
+           sub.add_option("--as", device.priced_as, "with a profile, times of float32 are those in bf16, fp16 or fp8"),
            sub.add_flag("--tf32", device.tf32, "on a GPU, products and convolutions may round to 10 bits"),
            with_default(sub.add_option("--gpu-workspace", device.gpu_workspace, "workspace of a GPU library, in bytes")),
        })
