@@ -4,7 +4,7 @@
 
 FOLDER is that of XFLOW_TEST_GPU. Needs numpy, pandas, scikit-learn and scipy. Gradient boosting (800 trees, absolute errors of the
 logarithm) learns the ratio of a time to that of the model of fit_waves.py, fitted to the same kernels, from the sizes, their products and
-what is left when tiles divide them. It learns from four fifths of the shapes of a GPU and predicts the last fifth, the same as
+their remainders by the sizes of tiles. It learns from four fifths of the shapes of a GPU and predicts the last fifth, the same as
 evaluate.py. Errors are means of |predicted / measured - 1| above the launch floor, in percent.
 """
 

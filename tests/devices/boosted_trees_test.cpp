@@ -31,7 +31,7 @@ NumberTable rows_of(unsigned seed, std::size_t count) {
   return rows;
 }
 
-// A step in one number, a curve in the other, and a product of both.
+// A step in one number, a curve in the other, and their product.
 double target_of(std::span<const double> row) { return (row[0] > 0.3 ? 1.0 : 0.0) + std::sin(6 * row[1]) + row[0] * row[1]; }
 
 std::vector<double> targets_of(const NumberTable& rows) {

@@ -39,7 +39,7 @@ class NoisyCosts : public ::testing::Test {
 
   // A block of convolution, batch normalisation and a hard swish exported out.
   ir::Graph block() { return ir::Graph{{blocks({3})[0]}}; }
-  // Two of them, and the sum of both.
+  // Two of them, and their sum.
   ir::Graph network() {
     const std::vector<ValueId> both = blocks({3, 16});
     return ir::Graph{{op("add", {both[0], both[1]})}};

@@ -5,7 +5,7 @@
 // same for kernels of all sizes.
 // The prediction is then corrected, otherwise a rewrite to shapes that the profile lacks would look good
 // where the class is slower than its model: where there are many kernels, by trees that learn the errors
-// from the sizes (boosted_trees.h), and then by what is left of the errors of similar kernels. Products of
+// from the sizes (boosted_trees.h), and then by the errors that similar kernels still have. Products of
 // matrices and convolutions of a GPU have a model of waves (wave_model.h) in the place of the sum, where the
 // roofline says what that needs.
 // Classes with few kernels have no model of their own; of_all predicts from all kernels together, by rates
