@@ -26,21 +26,23 @@ Result<rules::VerifiedRules> load_rules(const OptimizeOptions& options, double s
   for (const rules::ClassifiedRule& rule : proved_shipped_rules()) proved.push_back(rule.rule);
   std::string explanation;
   std::map<std::string, verifier::RecordFile> beside;  // by file: records beside the user's own files
+  const auto take_note = [&](const rules::Rule& rule) {
+    if (known != nullptr) known->insert(rule.hash);
+    return true;
+  };
   rules::VerifiedRules rules(proved, [&](const rules::Rule& rule) {
+    if (known != nullptr && known->contains(rule.hash)) return true;
     const auto [file, is_new] = beside.try_emplace(rule.file);
     if (is_new && !options.search.rule_text) {
       if (auto records = verifier::read_records(verifier::records_path(rule.file))) file->second = *std::move(records);
     }
     // A record that does not replay proves nothing about the rule, so the rule is decided below.
     const verifier::RuleRecord* record = file->second.find(rule.hash);
-    if (record != nullptr && verifier::replay(rule, *record)) return true;
-    if (known != nullptr && known->contains(rule.hash)) return true;
+    if (record != nullptr && verifier::replay(rule, *record)) return take_note(rule);
     const verifier::RuleDecision decision = verifier::decide(rule, deciding);
     explanation = decision.explanation();
     if (decision.verdict == verifier::Verdict::timeout && verifier::is_over(deciding.deadline)) undecided = rule.name;
-    if (decision.verdict != verifier::Verdict::proved) return false;
-    if (known != nullptr) known->insert(rule.hash);
-    return true;
+    return decision.verdict == verifier::Verdict::proved && take_note(rule);
   });
   const auto explained = [&](Result<void> result) -> Result<void> {
     if (!result && !undecided.empty()) return fail(ErrorCode::limit, fmt::format("rule {} was not decided in time", undecided));

@@ -76,6 +76,42 @@ TEST(Candidates, ReadSumsWithIdentitiesInProductsAlone) {
   EXPECT_FALSE(found.mentions("add(c0, transpose"));
 }
 
+// I z, where z has one number for each column, is a diagonal matrix: x (w + I z) = x w + x z.
+TEST(Candidates, ReadSumsWithDiagonalsInProductsAlone) {
+  const FoundCandidates found({"add", "identity", "matmul", "mul", "rows"}, {.max_operators = 3});
+  EXPECT_TRUE(found.mentions("matmul(a0, add(a1, mul(b0, c0)))") || found.mentions("matmul(a1, add(a0, mul(b0, c0)))"));
+  // A diagonal that no sum reads, a sum of two of them, and a product with a matrix.
+  EXPECT_FALSE(found.mentions("matmul(a0, mul(b0, c0))"));
+  EXPECT_FALSE(found.mentions("add(c0, mul(b0, c0))"));
+  EXPECT_FALSE(found.mentions("mul(a0, c0)"));
+}
+
+// Where rows are constants, their sum costs nothing, so that another graph of the class is the target.
+TEST(Candidates, PairWithWhatCostsLeastWhereParametersAreConstants) {
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "rows"}, 2}).value();
+  const EnumerationOptions options{.max_operators = 3};
+  const auto codec = GraphCodec::make(u, options.max_operators);
+  std::vector<Record> records;
+  ASSERT_TRUE(enumerate(u, options, 0, 1, [&](const Record& r) { records.push_back(r); }).has_value());
+  std::vector<Record> smaller;
+  std::copy_if(records.begin(), records.end(), std::back_inserter(smaller),
+               [&](const Record& r) { return codec->operators(r.code) < options.max_operators; });
+  Candidates finder(u, options);
+  finder.learn(smaller);
+  std::vector<RuleCandidate> folded;
+  finder.find(
+      records, [](RuleCandidate /*candidate*/) {}, [&](RuleCandidate c) { folded.push_back(std::move(c)); });
+  ASSERT_FALSE(folded.empty());
+  for (const RuleCandidate& c : folded) {
+    const Rank source = rank_with_constant_parameters(u, c.source, 0);
+    const Rank target = rank_with_constant_parameters(u, c.target, 0);
+    EXPECT_LT(std::pair(target.operators, target.weight), std::pair(source.operators, source.weight)) << to_string(u, c.source);
+  }
+  // One sum of two rows.
+  const SmallGraph sum{{{choice(u, "add"), {2, 3}}}, {static_cast<std::uint8_t>(u.leaves().size())}};
+  EXPECT_EQ(rank_with_constant_parameters(u, sum, 0).operators, 0U);
+}
+
 // The smallest graphs of each output apart; without the transpose that both sides end with, an output is read as well.
 TEST(Candidates, OfTwoOutputsSayWhatTheyShare) {
   const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"concat", "relu", "split", "transpose"}, 3}).value();

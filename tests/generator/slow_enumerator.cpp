@@ -97,8 +97,9 @@ class Slow {
   void add(Nodes nodes, ChoiceId id, std::vector<Value> operands) {
     if (std::all_of(operands.begin(), operands.end(), [](const Value& v) { return v.constant; })) return;
     std::vector<TypeId> types;
-    for (const Value& v : operands) {
-      if (v.constant && !signature_.reads(id, std::stoul(v.term.substr(1)))) return;
+    for (std::size_t k = 0; k < operands.size(); ++k) {
+      const Value& v = operands[k];
+      if (v.constant && !signature_.reads(id, std::stoul(v.term.substr(1)), operands[operands.size() - 1 - k].type)) return;
       types.push_back(v.type);
     }
     const auto outputs = signature_.type(id, types);

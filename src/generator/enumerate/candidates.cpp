@@ -1,8 +1,6 @@
 #include "src/generator/enumerate/candidates.h"
 
 #include <algorithm>
-#include <array>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -10,135 +8,6 @@
 #include "src/generator/enumerate/pairs.h"
 
 namespace xflow::generator {
-namespace {
-
-// Builds a graph operation by operation; equal operations are one.
-class SmallGraphBuilder {
- public:
-  explicit SmallGraphBuilder(const GraphSignature& signature) : signature_(signature), values_(signature.leaves().size()) {}
-
-  std::uint8_t add(ChoiceId choice, std::vector<std::uint8_t> operands, std::size_t output) {
-    if (signature_.choice(choice).commutative) std::sort(operands.begin(), operands.end());
-    const auto [found, added] = known_.try_emplace({choice, operands}, static_cast<std::uint8_t>(values_));
-    if (added) {
-      graph_.nodes.push_back({choice, std::move(operands)});
-      values_ += signature_.choice(choice).outputs;
-    }
-    return static_cast<std::uint8_t>(found->second + output);
-  }
-  SmallGraph finish(std::vector<std::uint8_t> outputs) {
-    graph_.outputs = std::move(outputs);
-    return std::move(graph_);
-  }
-
- private:
-  const GraphSignature& signature_;
-  std::size_t values_;
-  std::map<std::pair<ChoiceId, std::vector<std::uint8_t>>, std::uint8_t> known_;
-  SmallGraph graph_;
-};
-
-// Where each value of a graph comes from: node and output.
-struct Origin {
-  std::size_t node = 0;
-  std::size_t output = 0;
-};
-std::vector<Origin> origins(const GraphSignature& signature, const SmallGraph& graph) {
-  std::vector<Origin> result(signature.leaves().size());
-  for (std::size_t k = 0; k < graph.nodes.size(); ++k)
-    for (std::size_t o = 0; o < signature.choice(graph.nodes[k].choice).outputs; ++o) result.push_back({k, o});
-  return result;
-}
-
-// Copies what a value needs into a builder; `put` says what a value becomes instead of its copy.
-class Copier {
- public:
-  Copier(const GraphSignature& signature, const SmallGraph& graph, SmallGraphBuilder& into)
-      : signature_(signature), graph_(graph), origins_(origins(signature, graph)), into_(into) {}
-  void put(std::uint8_t value, std::uint8_t copy) { copies_[value] = copy; }
-  std::uint8_t copy(std::uint8_t value) {
-    if (const auto found = copies_.find(value); found != copies_.end()) return found->second;
-    if (value < signature_.leaves().size()) return value;
-    const SmallGraphNode& node = graph_.nodes[origins_[value].node];
-    std::vector<std::uint8_t> operands;
-    operands.reserve(node.operands.size());
-    for (const std::uint8_t o : node.operands) operands.push_back(copy(o));
-    return copies_[value] = into_.add(node.choice, std::move(operands), origins_[value].output);
-  }
-
- private:
-  const GraphSignature& signature_;
-  const SmallGraph& graph_;
-  std::vector<Origin> origins_;
-  SmallGraphBuilder& into_;
-  std::map<std::uint8_t, std::uint8_t> copies_;
-};
-
-// The outputs of several graphs on the same inputs as those of one.
-SmallGraph join(const GraphSignature& signature, std::span<const SmallGraph> small_graphs) {
-  SmallGraphBuilder builder(signature);
-  std::vector<std::uint8_t> outputs;
-  for (const SmallGraph& s : small_graphs) {
-    Copier copier(signature, s, builder);
-    for (const std::uint8_t o : s.outputs) outputs.push_back(copier.copy(o));
-  }
-  return builder.finish(std::move(outputs));
-}
-
-}  // namespace
-
-std::set<std::uint8_t> inputs_of(const GraphSignature& signature, const SmallGraph& graph) {
-  std::set<std::uint8_t> result;
-  for (const SmallGraphNode& n : graph.nodes)
-    for (const std::uint8_t o : n.operands)
-      if (o < signature.inputs()) result.insert(o);
-  for (const std::uint8_t o : graph.outputs)
-    if (o < signature.inputs()) result.insert(o);
-  return result;
-}
-
-SmallGraph rename(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> leaves) {
-  SmallGraph result = graph;
-  const auto renamed = [&](std::uint8_t v) { return v < signature.leaves().size() ? leaves[v] : v; };
-  for (SmallGraphNode& n : result.nodes) {
-    for (std::uint8_t& o : n.operands) o = renamed(o);
-    if (signature.choice(n.choice).commutative) std::sort(n.operands.begin(), n.operands.end());
-  }
-  for (std::uint8_t& o : result.outputs) o = renamed(o);
-  return result;
-}
-
-SmallGraph with_outputs(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> outputs) {
-  SmallGraphBuilder builder(signature);
-  Copier copier(signature, graph, builder);
-  std::vector<std::uint8_t> copies;
-  copies.reserve(outputs.size());
-  for (const std::uint8_t o : outputs) copies.push_back(copier.copy(o));
-  return builder.finish(std::move(copies));
-}
-
-SmallGraph part_of(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value) {
-  return with_outputs(signature, graph, std::span(&value, 1));
-}
-
-SmallGraph replace(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value, const SmallGraph& by) {
-  SmallGraphBuilder builder(signature);
-  Copier inside(signature, by, builder);
-  const std::uint8_t replacement = inside.copy(by.outputs[0]);
-  Copier outside(signature, graph, builder);
-  outside.put(value, replacement);
-  std::vector<std::uint8_t> outputs;
-  outputs.reserve(graph.outputs.size());
-  for (const std::uint8_t o : graph.outputs) outputs.push_back(outside.copy(o));
-  return builder.finish(std::move(outputs));
-}
-
-int weight_of(const GraphSignature& signature, const SmallGraph& graph) {
-  int weight = 0;
-  for (const SmallGraphNode& n : graph.nodes) weight += signature.choice(n.choice).weight;
-  return weight;
-}
-
 namespace {
 
 EnumerationOptions other_numbers(EnumerationOptions options) {
@@ -152,36 +21,6 @@ std::size_t separate_of(const GraphSignature& signature, const SmallGraph& graph
   std::size_t separate = 0;
   for (const std::uint8_t o : graph.outputs) separate += graph.outputs.size() > 1 ? part_of(signature, graph, o).nodes.size() : 0;
   return separate;
-}
-
-// Whether every sum with an identity is one of a tensor and is read by one product with no other constant.
-bool uses_identities(const GraphSignature& signature, const SmallGraph& graph) {
-  const auto is_identity = [&](std::uint8_t o) {
-    return o < signature.leaves().size() && signature.leaves()[o].readers == Leaf::Readers::sums;
-  };
-  std::vector<TypeId> types;
-  types.reserve(signature.leaves().size() + 2 * graph.nodes.size());
-  for (const Leaf& leaf : signature.leaves()) types.push_back(leaf.type);
-  for (const SmallGraphNode& n : graph.nodes) {
-    const std::size_t sum = types.size();
-    std::array<TypeId, 2> operands{};
-    for (std::size_t k = 0; k < n.operands.size(); ++k) operands[k] = types[n.operands[k]];
-    const std::span<const TypeId> outputs = signature.type(n.choice, std::span(operands).first(n.operands.size()));
-    types.insert(types.end(), outputs.begin(), outputs.end());
-    if (std::none_of(n.operands.begin(), n.operands.end(), is_identity)) continue;
-    if (operands[0] != operands[1]) return false;
-    std::size_t reads = 0;
-    for (const SmallGraphNode& user : graph.nodes) {
-      if (std::find(user.operands.begin(), user.operands.end(), sum) == user.operands.end()) continue;
-      const ShapeRule shape = signature.choice(user.choice).shape;
-      if (shape != ShapeRule::matmul && shape != ShapeRule::convolution && shape != ShapeRule::depthwise) return false;
-      if (user.operands[0] == user.operands[1] || signature.is_constant(user.operands[0]) || signature.is_constant(user.operands[1]))
-        return false;
-      ++reads;
-    }
-    if (reads != 1) return false;
-  }
-  return true;
 }
 
 }  // namespace
@@ -294,19 +133,58 @@ void Candidates::pair(const Known& member, const Known& representative, const Fo
     ++counts_.reducible;
     return;
   }
-  if (!member.has_values || !representative.has_values || member.value != representative.value || member.check != representative.check) {
+  if (!seem_equal(member, representative)) {
     ++counts_.accidents;
     return;
   }
-  RuleCandidate c{codec_.decode(member.named), codec_.decode(representative.named)};
-  const std::set<std::uint8_t> left = inputs_of(signature_, c.source);
-  const std::set<std::uint8_t> right = inputs_of(signature_, c.target);
-  if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
-      !std::includes(right.begin(), right.end(), left.begin(), left.end())) {
+  std::optional<RuleCandidate> c = candidate_of(member, representative);
+  if (!c) {
     ++counts_.dropped;
     return;
   }
-  found(std::move(c));
+  found(*std::move(c));
+}
+
+bool Candidates::seem_equal(const Known& a, const Known& b) {
+  return a.has_values && b.has_values && a.value == b.value && a.check == b.check;
+}
+
+std::optional<RuleCandidate> Candidates::candidate_of(const Known& source, const Known& target) const {
+  RuleCandidate c{codec_.decode(source.named), codec_.decode(target.named)};
+  const std::set<std::uint8_t> left = inputs_of(signature_, c.source);
+  const std::set<std::uint8_t> right = inputs_of(signature_, c.target);
+  if (!std::includes(left.begin(), left.end(), right.begin(), right.end()) &&
+      !std::includes(right.begin(), right.end(), left.begin(), left.end()))
+    return std::nullopt;
+  return c;
+}
+
+void Candidates::pair_folded(const std::vector<Record>& records, const Class& members, const std::vector<Known>& known,
+                             const Found& folded) {
+  const Known& representative = known[members.representative];
+  if (representative.ignores || representative.is_idle) return;
+  const auto rank = [&](std::size_t k) {
+    return rank_with_constant_parameters(signature_, codec_.decode(records[k].code), records[k].structure);
+  };
+  const auto counts = [&](std::size_t k) {
+    return k == members.representative || (!known[k].is_idle && !known[k].is_reducible && seem_equal(known[k], representative));
+  };
+  const auto costs_less = [](const Rank& a, const Rank& b) { return std::pair(a.operators, a.weight) < std::pair(b.operators, b.weight); };
+  const Rank of_representative = rank(members.representative);
+  std::size_t least = members.representative;
+  Rank best = of_representative;
+  for (std::size_t k = members.begin; k < members.end; ++k) {
+    if (!counts(k)) continue;
+    const Rank r = rank(k);
+    if (!costs_less(r, of_representative) || !(r < best)) continue;
+    best = r;
+    least = k;
+  }
+  if (least == members.representative) return;
+  for (std::size_t k = members.begin; k < members.end; ++k) {
+    if (!counts(k) || !costs_less(best, rank(k))) continue;
+    if (std::optional<RuleCandidate> c = candidate_of(known[k], known[least])) folded(*std::move(c));
+  }
 }
 
 bool Candidates::is_confirmed(const RuleCandidate& c) {
@@ -463,7 +341,7 @@ void Candidates::learn(std::vector<Record>& smaller) {
   }
 }
 
-void Candidates::find(std::vector<Record>& records, const Found& found) {
+void Candidates::find(std::vector<Record>& records, const Found& found, const Found& folded) {
   counts_ = {};
   const std::size_t before = records.size();
   leave_out(records);
@@ -488,6 +366,7 @@ void Candidates::find(std::vector<Record>& records, const Found& found) {
     if (c.end - c.begin == 1 || codec_.decode(records[c.representative].code).outputs.size() > 1) continue;
     for (std::size_t k = c.begin; k < c.end; ++k)
       if (k != c.representative) pair(known[k], known[c.representative], found);
+    if (folded) pair_folded(records, c, known, folded);
   }
 }
 

@@ -4,8 +4,8 @@
 // is compared with what reads less, as a constant of the signature, but with nothing if nothing does; graphs
 // of which it is a part are compared with nothing.
 //
-// Sums with an identity are for products to read, (x + I) z = x z + z; graphs that use them otherwise are
-// left out.
+// Sums with an identity, or with its product with one number for each channel or column, are for products to
+// read, (x + I) z = x z + z; graphs that use them otherwise are left out.
 //
 // A graph of two outputs is the target of a candidate, whose source has the representative of each output;
 // only what gains as one rewrite is one (pairs.h).
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "src/generator/enumerate/enumerate.h"
+#include "src/generator/enumerate/graph_edits.h"
 
 namespace xflow::generator {
 
@@ -43,16 +44,6 @@ struct CandidateCounts {
   std::uint64_t in_vain = 0;    // graphs left out before: a sum with an identity is read by other operations than products
 };
 
-// What a graph costs, roughly, and with what it is compared: operators, then the sum of their weights, then
-// the structure.
-struct Rank {
-  std::size_t operators = 0;
-  int weight = 0;
-  std::uint64_t structure = 0;
-  friend auto operator<=>(const Rank&, const Rank&) = default;
-};
-int weight_of(const GraphSignature& signature, const SmallGraph& graph);
-
 class Candidates {
  public:
   Candidates(const GraphSignature& signature, const EnumerationOptions& options);
@@ -61,10 +52,11 @@ class Candidates {
   // Sorts them. Once.
   void learn(std::vector<Record>& smaller);
   // Groups records by fingerprint; those of one fingerprint all at once, others as one likes. Calls `found`
-  // for every candidate, in an order that depends on the records alone. Sorts the records, and leaves one of
-  // each structure.
+  // for every candidate, in an order that depends on the records alone, and `folded` for every candidate of
+  // which the target, unlike the representative, costs least where parameters are constants. Sorts the
+  // records, and leaves one of each structure.
   using Found = std::function<void(RuleCandidate)>;
-  void find(std::vector<Record>& records, const Found& found);
+  void find(std::vector<Record>& records, const Found& found, const Found& folded = {});
   std::vector<RuleCandidate> find(std::vector<Record>& records);
   // Of the last call of find.
   const CandidateCounts& counts() const { return counts_; }
@@ -108,6 +100,12 @@ class Candidates {
   bool has_idle_part(const SmallGraph& graph);
   void consider(const Record& record, bool is_representative, Known& known, const Found& found);
   void pair(const Known& member, const Known& representative, const Found& found);
+  // Pairs the members of a class with the one that costs least where parameters are constants, unless that
+  // is the representative.
+  void pair_folded(const std::vector<Record>& records, const Class& members, const std::vector<Known>& known, const Found& folded);
+  static bool seem_equal(const Known& a, const Known& b);
+  // The candidate of two graphs of a class; nothing if each reads an input that the other does not.
+  std::optional<RuleCandidate> candidate_of(const Known& source, const Known& target) const;
   // A graph of two outputs and the smallest graphs of each of them.
   void pair_apart(const SmallGraph& target, std::uint64_t structure, const Found& found);
   // Whether both sides are equal on other numbers and larger tensors, output by output.
@@ -134,17 +132,5 @@ class Candidates {
   std::vector<Part> parts_;  // by value of these operations
   CandidateCounts counts_;
 };
-
-// A graph with other leaves, its operations in the same order.
-SmallGraph rename(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> leaves);
-// The inputs that a graph reads.
-std::set<std::uint8_t> inputs_of(const GraphSignature& signature, const SmallGraph& graph);
-// What of a graph computes these values.
-SmallGraph with_outputs(const GraphSignature& signature, const SmallGraph& graph, std::span<const std::uint8_t> outputs);
-// The part of a graph that computes one value.
-SmallGraph part_of(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value);
-// The graph with another one, on the same inputs and of one output, in the place of a value; equal
-// operations are one, unused ones gone.
-SmallGraph replace(const GraphSignature& signature, const SmallGraph& graph, std::uint8_t value, const SmallGraph& by);
 
 }  // namespace xflow::generator

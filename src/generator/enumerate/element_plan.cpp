@@ -68,6 +68,7 @@ class ElementBuilder {
       case ExprKind::apply:
         return apply(*e);
       case ExprKind::cast:
+        if (e->data_type == ir::DataType::float32) return build(e->arguments[0]);  // all tensors are of that type
         break;
     }
     return fail(ErrorCode::unsupported, "a cast is not arithmetic of reals");

@@ -199,7 +199,8 @@ class Enumeration final : public Evaluator::Implementation {
           } else {
             for (std::size_t b = choice.commutative ? a : 0; b < count; ++b) {
               if (signature_.is_constant(a) && signature_.is_constant(b)) continue;
-              if ((signature_.is_constant(a) && !signature_.reads(id, a)) || (signature_.is_constant(b) && !signature_.reads(id, b)))
+              if ((signature_.is_constant(a) && !signature_.reads(id, a, types_[b])) ||
+                  (signature_.is_constant(b) && !signature_.reads(id, b, types_[a])))
                 continue;
               const Used before_b = used_;
               if (use(b)) try_operation(id, a, b);

@@ -10,6 +10,11 @@
 
 namespace xflow::generator {
 
+ir::Attributes whole_slice(std::vector<ir::Poly> dims) {
+  const std::size_t rank = dims.size();
+  return {{"starts", std::vector<ir::Poly>(rank, 0)}, {"sizes", std::move(dims)}, {"steps", std::vector<ir::Poly>(rank, 1)}};
+}
+
 bool Choice::is(ops::Op other) const { return ops::get(op).op == other; }
 
 std::size_t GraphSignature::group_size(std::size_t group) const {
@@ -83,13 +88,18 @@ bool GraphSignature::admits(const Choice& choice, std::span<const TypeId> operan
   const auto axis = static_cast<std::size_t>(choice.axis);
   // Only elementwise operations of two operands read numbers without dimensions.
   if (choice.shape != ShapeRule::broadcast && (a.empty() || b.empty())) return false;
+  const bool is_plain = a.size() < 3 && b.size() < 3;  // without an axis that add_axis added
+  if (kind_ == TensorKind::matrix && !is_plain && choice.shape != ShapeRule::add_axis && choice.shape != ShapeRule::broadcast &&
+      (choice.shape != ShapeRule::same || choice.is(ops::Op::Softmax)))
+    return false;
   switch (choice.shape) {
     case ShapeRule::same:
       // Pools have images as operands. A softmax of single numbers is 1.
       return !(choice.weight == kWindowWeight && (is_kernel(operands[0]) || is_channels(operands[0]))) &&
              !(choice.is(ops::Op::Softmax) && a[1] == one_);
     case ShapeRule::broadcast:
-      return kind_ != TensorKind::image || a.empty() || b.empty() || a == b || meets_channels(choice, operands[0], operands[1]) ||
+      if (kind_ == TensorKind::matrix) return is_plain || a == b || a.empty() || b.empty();
+      return a.empty() || b.empty() || a == b || meets_channels(choice, operands[0], operands[1]) ||
              meets_channels(choice, operands[1], operands[0]);
     case ShapeRule::matmul:
       return a[1] != one_;
@@ -110,8 +120,18 @@ bool GraphSignature::admits(const Choice& choice, std::span<const TypeId> operan
       return a[axis] != one_;
     case ShapeRule::to_kernels:
       return is_channels(operands[0]);
+    case ShapeRule::add_axis:
+      return a.size() == 3 || is_matrix(operands[0]);
+    case ShapeRule::expand:
+      return std::all_of(a.begin(), a.end(), [&](DimId d) { return d == one_ || d == main_; });
   }
   return false;
+}
+
+std::vector<DimId> GraphSignature::with_axis(const Choice& choice, std::vector<DimId> dims) const {
+  if (dims.size() == 3) dims.erase(std::find(dims.begin(), dims.end(), one_));
+  if (choice.axis != kNoAxis) dims.insert(dims.begin() + choice.axis, one_);
+  return dims;
 }
 
 // Images and kernels meet in convolutions only; channels meet images, and scale the kernels that read or
@@ -158,6 +178,11 @@ bool GraphSignature::is_channels(TypeId type) const {
   return kind_ == TensorKind::image && d.size() == 4 && d[0] == one_ && d[1] != one_ && d[2] == one_ && d[3] == one_;
 }
 
+bool GraphSignature::is_matrix(TypeId type) const {
+  const std::vector<DimId>& d = dims(type);
+  return kind_ == TensorKind::matrix && d.size() == 2 && d[0] != one_ && d[1] != one_;
+}
+
 bool GraphSignature::is_row(TypeId type) const {
   const std::vector<DimId>& d = dims(type);
   return kind_ == TensorKind::matrix && d.size() == 2 && d[0] == one_ && d[1] != one_;
@@ -195,6 +220,14 @@ ir::Attributes GraphSignature::attributes(const Choice& choice, const std::vecto
   }
   if (choice.shape == ShapeRule::depthwise) result.set("groups", size(dims[1]));
   if (choice.shape == ShapeRule::to_kernels) result.set("shape", std::vector<ir::Poly>{size(dims[1]), 1, 1, 1});
+  const auto polys = [&](const std::vector<DimId>& list) {
+    std::vector<ir::Poly> sizes;
+    for (const DimId d : list) sizes.push_back(size(d));
+    return sizes;
+  };
+  if (choice.shape == ShapeRule::add_axis) result.set("shape", polys(with_axis(choice, dims)));
+  if (choice.shape == ShapeRule::expand) result.set("shape", polys({main_, main_}));
+  if (choice.is(ops::Op::Slice)) result = whole_slice(polys(dims));
   return result;
 }
 

@@ -45,7 +45,11 @@ enum class ShapeRule : std::uint8_t {
   enlarge,      // a kernel of 1 x 1 surrounded by zeros, 3 x 3
   reduce,       // the dimension of an axis becomes 1
   to_kernels,   // [1, c, 1, 1] -> [c, 1, 1, 1]: a number for each kernel instead of each channel
+  add_axis,     // [m, n] with a dimension of 1 at an axis, or without: [1, m, n], [m, n, 1], [m, n]
+  expand,       // dimensions of 1 become those of a matrix
 };
+
+inline constexpr int kNoAxis = -1;
 
 // An operator with attributes: an operation that can be appended to a graph.
 struct Choice {
@@ -56,12 +60,15 @@ struct Choice {
   std::size_t operands = 1;
   std::size_t outputs = 1;
   bool commutative = false;
-  int axis = 0;                    // concat, split, reduce
+  int axis = 0;                    // concat, split, reduce, add_axis (kNoAxis: without)
   ir::Attributes attributes = {};  // attributes that do not depend on sizes
   int weight = kMovementWeight;    // weights.h
 
   bool is(ops::Op other) const;
 };
+
+// The attributes of a slice of everything.
+ir::Attributes whole_slice(std::vector<ir::Poly> dims);
 
 // A tensor that graphs may read: an input or a constant. A type may have several inputs.
 struct Leaf {
@@ -70,9 +77,9 @@ struct Leaf {
   TypeId type{};
   std::size_t group = 0;  // inputs: the group of one type, whose members are interchangeable
   ir::Rational value;     // full: value of every element
-  // Operations that may read the leaf. Identities are read by sums only, because products with identities
-  // change nothing. Among tensors of one number, columns are read by products only, which become sums of
-  // rows; elsewhere the number itself does the same.
+  // Operations that may read the leaf. Identities are read by sums, and by products with one number for each
+  // channel or column, because other products with identities change nothing. Among tensors of one number,
+  // columns are read by products only, which become sums of rows; elsewhere the number itself does the same.
   enum class Readers : std::uint8_t { all, sums, products, none };
   Readers readers = Readers::all;
 };
@@ -84,7 +91,8 @@ const char* name(TensorKind kind);
 struct SignatureOptions {
   TensorKind kind = TensorKind::matrix;
   std::vector<std::string> operators;  // names of operators and constants of that kind
-  std::size_t inputs = 4;              // of the main type; every other type has 2
+  std::size_t inputs = 4;              // of the main type
+  std::size_t of_others = 2;           // inputs of every other type
 };
 
 class GraphSignature {
@@ -121,12 +129,13 @@ class GraphSignature {
 
   // Whether a value of a graph is a constant. Values are numbered with leaves first.
   bool is_constant(std::size_t value) const { return value >= inputs_ && value < leaves_.size(); }
-  // Whether an operation may read a leaf.
-  bool reads(ChoiceId choice, std::size_t leaf) const {
+  // Whether an operation may read a leaf beside another operand.
+  bool reads(ChoiceId choice, std::size_t leaf, TypeId other) const {
     const Leaf::Readers readers = leaves_[leaf].readers;
     if (readers == Leaf::Readers::all) return true;
     const Choice& c = this->choice(choice);
-    if (readers == Leaf::Readers::sums) return c.is(ops::Op::Add) || c.is(ops::Op::Sub);
+    if (readers == Leaf::Readers::sums)
+      return c.is(ops::Op::Add) || c.is(ops::Op::Sub) || (c.is(ops::Op::Mul) && (is_channels(other) || is_row(other)));
     return readers == Leaf::Readers::products && c.is(ops::Op::Matmul);
   }
   // An operation on operands of given types.
@@ -142,6 +151,7 @@ class GraphSignature {
   // The types of the outputs; empty if the operands do not fit.
   std::span<const TypeId> type(ChoiceId choice, std::span<const TypeId> operands) const;
   const std::vector<DimId>& dims(TypeId type) const { return types_[static_cast<std::size_t>(type)]; }
+  DimId main_dim() const { return main_; }  // the size of a square matrix
   const Dim& dim(DimId id) const { return dims_[static_cast<std::size_t>(id)]; }
 
   // Dimensions have several assignments of sizes: 0 to kAssignments - 1.
@@ -168,9 +178,12 @@ class GraphSignature {
   enum class Numbers : std::uint8_t { field, pairs, integers };
   Numbers numbers() const { return numbers_; }
 
-  bool is_kernel(TypeId type) const;         // whether a type is a kernel of a convolution
-  bool is_channels(TypeId type) const;       // whether a type has one number for each channel of an image: [1, c, 1, 1]
-  bool is_row(TypeId type) const;            // whether a type has one number for each column of a matrix: [1, n]
+  bool is_kernel(TypeId type) const;    // whether a type is a kernel of a convolution
+  bool is_channels(TypeId type) const;  // whether a type has one number for each channel of an image: [1, c, 1, 1]
+  bool is_matrix(TypeId type) const;    // whether a type has two dimensions, neither of which is 1
+  bool is_row(TypeId type) const;       // whether a type has one number for each column of a matrix: [1, n]
+  // Whether inputs of a type are constants in models: kernels, channels, rows.
+  bool is_parameter(TypeId type) const { return is_kernel(type) || is_channels(type) || is_row(type); }
   std::string to_string(TypeId type) const;  // "[n, (n + n)]"
 
  private:
@@ -186,6 +199,8 @@ class GraphSignature {
   // The types that the operator's own type rule yields; empty if the operands are not admitted or do not
   // fit.
   std::vector<TypeId> find_type(const Choice& choice, std::span<const TypeId> operands) const;
+  // The dimensions of the result of add_axis.
+  std::vector<DimId> with_axis(const Choice& choice, std::vector<DimId> dims) const;
   // The attributes on a first operand with dimensions `dims`, whose sizes `size` gives.
   ir::Attributes attributes(const Choice& choice, const std::vector<DimId>& dims, const std::function<ir::Poly(DimId)>& size) const;
   Operation& find_operation(ChoiceId choice, TypeId a, TypeId b) const;
@@ -194,6 +209,7 @@ class GraphSignature {
   TensorKind kind_{};
   Numbers numbers_{};
   DimId one_{};     // a dimension of size 1
+  DimId main_{};    // the size of a square matrix
   DimId kernel_{};  // the size of a kernel's larger windows
   std::vector<Choice> choices_;
   std::vector<Leaf> leaves_;

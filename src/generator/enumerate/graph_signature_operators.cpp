@@ -23,15 +23,19 @@ struct KnownOperator {
 constexpr KnownOperator kKnownOperators[] = {
     {"abs"},
     {"add"},
+    {"add_axis", true},
     {"average_kernel", false, true},
     {"average_pool", false, true},
+    {"cast"},
     {"channels", false, true},
     {"concat"},
     {"conv", false, true},
+    {"copy"},
     {"depthwise_conv", false, true},
     {"div", false, false, false, true},
     {"enlarge", false, true},
     {"exp", false, false, false, true},
+    {"expand", true},
     {"half"},
     {"identity"},
     {"matmul", true},
@@ -51,6 +55,7 @@ constexpr KnownOperator kKnownOperators[] = {
     {"reshape", false, true},
     {"rows", true},
     {"sigmoid", false, false, false, true},
+    {"slice"},
     {"softmax", true, false, false, true},
     {"split"},
     {"sqrt", false, false, false, true},
@@ -127,7 +132,9 @@ Result<std::vector<SignatureOptions>> GraphSignature::divide(std::span<const std
   for (const TensorKind kind : {TensorKind::matrix, TensorKind::image}) {
     if (!(kind == TensorKind::image ? image : matrix || !image)) continue;
     for (const bool with_order : {false, true}) {
-      SignatureOptions options{kind, {}, inputs};
+      SignatureOptions options;
+      options.kind = kind;
+      options.inputs = inputs;
       bool worth = !with_order && !ordered;
       for (const std::string& name : operators) {
         const KnownOperator& w = *find_operator(name);
@@ -187,14 +194,15 @@ class GraphSignatureBuilder {
 
   void matrices() {
     n_ = u_.named("n", {4, 5});
+    u_.main_ = n_;
     inputs({n_, n_}, options_.inputs);
     if (has("split")) {
       const DimId two = u_.sum(n_, n_);
-      inputs({n_, two}, 2);
-      inputs({two, n_}, 2);
+      inputs({n_, two}, options_.of_others);
+      inputs({two, n_}, options_.of_others);
     }
-    if (has("reduce_sum") || has("reduce_mean") || has("reduce_max") || has("softmax")) inputs({n_, u_.one_}, 2);
-    if (has("rows")) inputs({u_.one_, n_}, 2);
+    if (has("reduce_sum") || has("reduce_mean") || has("reduce_max") || has("softmax")) inputs({n_, u_.one_}, options_.of_others);
+    if (has("rows")) inputs({u_.one_, n_}, options_.of_others);
   }
 
   void images() {
@@ -205,15 +213,15 @@ class GraphSignatureBuilder {
     c_ = c;
     u_.kernel_ = u_.named("r", {3, 3});
     inputs({n, c, h, w}, options_.inputs);
-    if (has("channels")) inputs({u_.one_, c, u_.one_, u_.one_}, 2);
+    if (has("channels")) inputs({u_.one_, c, u_.one_, u_.one_}, options_.of_others);
     if (has("conv")) {
-      inputs({c, c, u_.kernel_, u_.kernel_}, 2);
-      inputs({c, c, u_.one_, u_.one_}, 2);
+      inputs({c, c, u_.kernel_, u_.kernel_}, options_.of_others);
+      inputs({c, c, u_.one_, u_.one_}, options_.of_others);
     }
-    if (has("depthwise_conv")) inputs({c, u_.one_, u_.kernel_, u_.kernel_}, 2);
+    if (has("depthwise_conv")) inputs({c, u_.one_, u_.kernel_, u_.kernel_}, options_.of_others);
     if (has("split")) {
-      inputs({n, u_.sum(c, c), h, w}, 2);
-      inputs({u_.sum(n, n), c, h, w}, 2);
+      inputs({n, u_.sum(c, c), h, w}, options_.of_others);
+      inputs({u_.sum(n, n), c, h, w}, options_.of_others);
     }
   }
 
@@ -261,7 +269,14 @@ class GraphSignatureBuilder {
       add(op, op, {.shape = ShapeRule::broadcast, .operands = 2, .commutative = true, .weight = kPointwiseWeight});
     for (const std::string_view op : {"div", "sub"})
       add(op, op, {.shape = ShapeRule::broadcast, .operands = 2, .weight = kPointwiseWeight});
+    add("cast", "cast", {.attributes = {{"to", ir::DataType::float32}}, .weight = kPointwiseWeight});
+    add("copy", "identity", {.weight = kPointwiseWeight});
+    add("slice", "slice", {.name = "slice of everything"});
     if (!image) {
+      add("add_axis", "reshape", {.name = "to matrix", .shape = ShapeRule::add_axis, .axis = kNoAxis});
+      add("add_axis", "reshape", {.name = "add axis 0", .shape = ShapeRule::add_axis, .axis = 0});
+      add("add_axis", "reshape", {.name = "add axis 2", .shape = ShapeRule::add_axis, .axis = 2});
+      add("expand", "expand", {.shape = ShapeRule::expand});
       add("matmul", "matmul", {.shape = ShapeRule::matmul, .operands = 2, .weight = kProductWeight});
       add("transpose", "transpose",
           {.shape = ShapeRule::transpose, .attributes = {{"perm", ir::polys(std::array<std::int64_t, 2>{1, 0})}}});

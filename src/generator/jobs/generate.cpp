@@ -13,11 +13,13 @@
 #include <variant>
 
 #include "src/generator/jobs/job_files.h"
+#include "src/generator/jobs/results.h"
 #include "src/generator/jobs/step_times.h"
 #include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/minimize.h"
 #include "src/generator/rules/shapes.h"
 #include "src/generator/rules/shortcuts.h"
+#include "src/generator/rules/superpositions.h"
 #include "src/verifier/proof/prove_rules.h"
 
 namespace xflow::generator {
@@ -25,25 +27,12 @@ namespace {
 
 using nlohmann::ordered_json;
 
-Result<void> unless_cancelled(const GenerateOptions& options) {
-  if (options.cancel.is_finishing()) return fail(ErrorCode::limit, "cancelled");
-  return {};
-}
-
 // Runs a task unless the job is cancelled.
 GeneratorTask task_of(const GenerateOptions& options, TaskWorker& worker) {
   return [&options, &worker](const std::string& task) -> Result<std::string> {
     XFLOW_CHECK(unless_cancelled(options));
     return worker.run(task);
   };
-}
-
-// Verifies until the job is cancelled.
-verifier::Options verifying(const GenerateOptions& options) {
-  verifier::Options result;
-  result.deadline = verifier::Deadline(
-      verifier::Deadline::Moment::max(), [cancel = options.cancel] { return cancel.is_finishing(); }, false);
-  return result;
 }
 
 // What the progress of a step says about all kinds of tensors.
@@ -174,37 +163,6 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-// Writes the files in OUT, all or none: first temporary files, then renames.
-Result<void> write_results(const GenerateOptions& options, const Checkpoint& checkpoint, const std::string& directed,
-                           const std::string& equations, const std::string& report, int jobs) {
-  const std::string folder = checkpoint.path("results");
-  std::error_code error;
-  std::filesystem::remove_all(folder, error);
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), folder);
-  XFLOW_CHECK(checkpoint.write("results/" + options.name + ".json", report));
-  std::vector<std::string> names = {options.name + ".json"};
-  for (const auto& [place, text] : {std::pair(std::string(), &directed), std::pair(std::string("equations/"), &equations)}) {
-    if (text->find("\nrule ") == std::string::npos) continue;
-    const std::string from = fmt::format("{}/{}", folder, place);
-    const std::string to = fmt::format("{}/{}", options.out, place);
-    std::filesystem::create_directories(from, error);
-    std::filesystem::create_directories(to, error);
-    if (error) return fail(ErrorCode::io, fmt::format("cannot make the folder: {}", error.message()), to);
-    XFLOW_CHECK(checkpoint.write(fmt::format("results/{}{}.rules", place, options.name), *text));
-    const auto renewed = verifier::renew_records(from, verifying(options), jobs);
-    XFLOW_CHECK(unless_cancelled(options));
-    XFLOW_CHECK(renewed);
-    for (const char* suffix : {".proofs", ".rules"}) names.push_back(fmt::format("{}{}{}", place, options.name, suffix));
-  }
-  for (const std::string& name : names) {
-    const std::string to = fmt::format("{}/{}", options.out, name);
-    std::filesystem::rename(fmt::format("{}/{}", folder, name), to, error);
-    if (error) return fail(ErrorCode::io, fmt::format("cannot write: {}", error.message()), to);
-  }
-  return {};
-}
-
 // The steps of a job, in call order.
 class Job {
  public:
@@ -247,9 +205,10 @@ class Job {
     XFLOW_CHECK(collector_.direct(signature_of()));
     ShortcutFinder finder(collector_.kept(), options_.limits, verifying(options_));
     for (std::size_t u = 0; u < signatures_.size(); ++u) {
-      finder.find(signatures_[u], u, candidates_[u].part(0, candidates_[u].size()));
+      for (const CandidateList* list : {&candidates_[u], &folded_[u]}) finder.find(signatures_[u], u, list->part(0, list->size()));
       XFLOW_CHECK(unless_cancelled(options_));
     }
+    XFLOW_CHECK(superpose(finder));
     shortcuts_ = finder.found();
     return unless_cancelled(options_);
   }
@@ -318,10 +277,12 @@ class Job {
     part["read_different_inputs"] = grouped.counts.dropped;
     part["pairs_without_gain"] = grouped.counts.no_gain;
     part["candidates"] = grouped.candidates.size();
+    part["candidates_of_constant_parameters"] = grouped.folded.size();
     report_["signatures"].push_back(part);
     summary_.graphs += grouped.counts.graphs;
     summary_.candidates += grouped.candidates.size();
     candidates_.push_back(std::move(grouped.candidates));
+    folded_.push_back(std::move(grouped.folded));
     return {};
   }
 
@@ -343,6 +304,43 @@ class Job {
     return {};
   }
 
+  // Looks for shortcuts of two rewrites, of which the first gains nothing.
+  Result<void> superpose(ShortcutFinder& finder) {
+    XFLOW_TRY(const std::vector<SignatureOptions> divided, GraphSignature::divide(options_.operators, inputs_of(options_)));
+    std::vector<std::vector<RuleCandidate>> gains(signatures_.size());
+    const auto add_gain = [&](std::size_t u, const RuleCandidate& c) {
+      if (is_gain(signatures_[u], c)) gains[u].push_back(c);
+    };
+    for (const KeptRule& k : collector_.kept()) {
+      if (!k.needed || !k.proved) continue;
+      add_gain(k.signature, k.candidate);
+      add_gain(k.signature, {k.candidate.target, k.candidate.source});
+    }
+    for (const Shortcut& s : finder.found()) add_gain(s.signature, s.candidate);
+    for (std::size_t u = 0; u < signatures_.size(); ++u) {
+      std::vector<RuleCandidate> moves;
+      for (const CandidateList* list : {&candidates_[u], &folded_[u]}) {
+        for (std::size_t k = 0; k < list->size(); ++k) {
+          const RuleCandidate c = (*list)[k];
+          if (!is_move(signatures_[u], c)) continue;
+          moves.push_back(c);
+          moves.push_back({c.target, c.source});
+        }
+      }
+      XFLOW_TRY(GraphSignature wide, wider_signature(divided[u]));
+      wide_.push_back(std::move(wide));
+      const std::vector<RuleCandidate> found = superpositions(signatures_[u], wide_[u], moves, gains[u]);
+      tell(options_, {GeneratePhase::deriving, u, signatures_.size()}, 0, 1,
+           fmt::format("{} moves, {} gains, {} superpositions", moves.size(), gains[u].size(), found.size()));
+      finder.find(wide_[u], signatures_.size() + u, found);
+      XFLOW_CHECK(unless_cancelled(options_));
+    }
+    return {};
+  }
+
+  const GraphSignature& signature(std::size_t number) const {
+    return number < signatures_.size() ? signatures_[number] : wide_[number - signatures_.size()];
+  }
   std::function<const GraphSignature&(const KeptRule&)> signature_of() const {
     return [this](const KeptRule& k) -> const GraphSignature& { return signatures_[k.signature]; };
   }
@@ -363,7 +361,7 @@ class Job {
     for (const rules::Rule& r : options_.beside) (void)beside.add(r, true);  // a rule that cannot be added rewrites no small graph
     const auto is_known = [&](std::size_t signature, const RuleCandidate& c) {
       if (beside.size() == 0) return false;
-      const FlatEquation equation = GeneralShapes(signatures_[signature], c).concrete(beside.vocabulary());
+      const FlatEquation equation = GeneralShapes(this->signature(signature), c).concrete(beside.vocabulary());
       const bool rewrites = beside.derives(equation, options_.limits, Goal::rewrite);
       texts.known += rewrites ? 1 : 0;
       return rewrites;
@@ -397,6 +395,8 @@ class Job {
     report_["all_rounds_proved"] = all_proved_;
     report_["directions_that_can_pay"] = texts.directions;
     report_["shortcuts"] = shortcuts_.size();
+    report_["superpositions"] =
+        std::count_if(shortcuts_.begin(), shortcuts_.end(), [&](const Shortcut& s) { return s.signature >= signatures_.size(); });
     report_["done_by_rules_beside"] = texts.known;
     for (const auto& [verdict, count] : counts.verdicts) report_["verdicts"][verifier::name(verdict)] = count;
     report_["unproved"] = collector_.unproved();
@@ -407,12 +407,14 @@ class Job {
   const GenerateOptions& options_;
   Workers& workers_;
   const std::vector<GraphSignature> signatures_;
+  std::vector<GraphSignature> wide_;  // of superpositions; numbered after signatures_
   const Checkpoint& checkpoint_;
   TaskWorker worker_;
   StepTimes times_;
   GenerateSummary summary_;
   ordered_json report_;
-  std::vector<CandidateList> candidates_;  // by signature, like ranges_
+  std::vector<CandidateList> candidates_;  // by signature, like folded_ and ranges_
+  std::vector<CandidateList> folded_;      // Grouped::folded
   std::vector<std::size_t> ranges_;
   RuleCollector collector_{options_.limits, verifying(options_)};
   std::vector<Shortcut> shortcuts_;

@@ -19,7 +19,7 @@ std::size_t inputs_of(const GenerateOptions& options) {
 
 std::string identity(const GenerateOptions& options) {
   ordered_json json;
-  json["format"] = 6;
+  json["format"] = 7;
   json["operators"] = options.operators;
   json["max_operators"] = options.max_operators;
   json["inputs"] = inputs_of(options);
@@ -85,11 +85,14 @@ Result<void> read_candidates(const Checkpoint& checkpoint, std::size_t signature
                            &into.counts.dropped, &into.counts.idle, &into.counts.no_gain, &into.counts.in_vain}) {
     *n += take<std::uint64_t>(view);
   }
-  const std::size_t before = into.candidates.size();
-  const auto count = take<std::uint64_t>(view);
-  into.candidates.add_bytes(view);
-  if (into.candidates.size() - before != count)
+  const auto bytes_of_candidates = take<std::uint64_t>(view);
+  const auto bytes_of_folded = take<std::uint64_t>(view);
+  if (view.size() == bytes_of_candidates + bytes_of_folded) {
+    into.candidates.add_bytes(view.substr(0, bytes_of_candidates));
+    into.folded.add_bytes(view.substr(bytes_of_candidates));
+  } else {
     return fail(ErrorCode::unreadable, "a file of the job is truncated", checkpoint.path(candidates_name(signature, range)));
+  }
   return {};
 }
 
@@ -161,23 +164,27 @@ Result<void> group_range(const GenerateOptions& options, const Checkpoint& check
   for (std::size_t part = 0; part < kParts; ++part)
     XFLOW_CHECK(read_records(checkpoint, number, part, range_begin(range, ranges), range_last(range, ranges), records));
   CandidateList candidates(signature, options.max_operators);
-  finder.find(records, [&](RuleCandidate c) { candidates.add(std::move(c)); });
+  CandidateList folded(signature, options.max_operators);
+  finder.find(
+      records, [&](RuleCandidate c) { candidates.add(std::move(c)); }, [&](RuleCandidate c) { folded.add(std::move(c)); });
   const CandidateCounts& counts = finder.counts();
   std::string bytes;
   for (const std::uint64_t n : {counts.graphs, counts.classes, counts.pairs, counts.reducible, counts.accidents, counts.dropped,
-                                counts.idle, counts.no_gain, counts.in_vain, static_cast<std::uint64_t>(candidates.size())}) {
+                                counts.idle, counts.no_gain, counts.in_vain}) {
     append(bytes, n);
   }
-  bytes += candidates.bytes();
+  for (const CandidateList* list : {&candidates, &folded}) append(bytes, static_cast<std::uint64_t>(list->bytes().size()));
+  bytes += candidates.bytes() + folded.bytes();
   XFLOW_CHECK(checkpoint.write(candidates_name(number, range), bytes));
   return {};
 }
 
 Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,
                                 std::size_t number, std::size_t ranges) {
-  Grouped grouped{{}, CandidateList(signature, options.max_operators)};
+  Grouped grouped{{}, CandidateList(signature, options.max_operators), CandidateList(signature, options.max_operators)};
   for (std::size_t r = 0; r < ranges; ++r) XFLOW_CHECK(read_candidates(checkpoint, number, r, grouped));
   grouped.candidates.sort();
+  grouped.folded.sort();
   return grouped;
 }
 

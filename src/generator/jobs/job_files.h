@@ -70,6 +70,7 @@ Result<void> group_range(const GenerateOptions& options, const Checkpoint& check
 struct Grouped {
   CandidateCounts counts;
   CandidateList candidates;  // sorted
+  CandidateList folded;      // of Candidates::find, sorted
 };
 // Reads the candidates of all ranges.
 Result<Grouped> read_candidates(const GenerateOptions& options, const Checkpoint& checkpoint, const GraphSignature& signature,

@@ -76,13 +76,21 @@ constexpr std::uint64_t kDraws = 256;
 constexpr double kSame = 1e-9;
 
 // Sizes of all unknowns.
-Sizes drawn_sizes(const GraphSignature& signature, const GeneralShapes& shapes, std::uint64_t draw) {
+Sizes drawn_sizes(const GraphSignature& signature, const RuleCandidate& candidate, const GeneralShapes& shapes, std::uint64_t draw) {
   Sizes sizes;
-  // Constants are leaves too.
-  for (std::size_t leaf = 0; leaf < signature.leaves().size(); ++leaf)
-    for (const Parts& d : shapes.dims(static_cast<std::uint8_t>(leaf)))
+  const auto add = [&](const std::vector<Parts>& dims) {
+    for (const Parts& d : dims)
       for (const int p : d)
         if (p >= 0) sizes.try_emplace(p, static_cast<double>(std::uint64_t{1} << mix(mix(draw) + static_cast<std::uint64_t>(p)) % 11));
+  };
+  const auto values = [&](const SmallGraph& graph) {
+    std::size_t count = signature.leaves().size();
+    for (const SmallGraphNode& n : graph.nodes) count += signature.choice(n.choice).outputs;
+    return count;
+  };
+  // Constants are leaves too. An expansion has dimensions that no leaf has.
+  for (std::size_t value = 0; value < values(candidate.source); ++value) add(shapes.source_dims(static_cast<std::uint8_t>(value)));
+  for (std::size_t value = 0; value < values(candidate.target); ++value) add(shapes.target_dims(static_cast<std::uint8_t>(value)));
   return sizes;
 }
 
@@ -91,7 +99,7 @@ Sizes drawn_sizes(const GraphSignature& signature, const GeneralShapes& shapes, 
 bool pays(const GraphSignature& signature, const RuleCandidate& candidate, const GeneralShapes& shapes, const std::vector<bool>& constant,
           double most) {
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-    const Sizes sizes = drawn_sizes(signature, shapes, draw);
+    const Sizes sizes = drawn_sizes(signature, candidate, shapes, draw);
     Folding before{constant};
     Folding after{constant};
     const double source = cost_of(signature, candidate.source, shapes, true, sizes, &before);
@@ -107,7 +115,7 @@ Gain gain_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   const GeneralShapes shapes(signature, candidate);
   Gain gain;
   for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
-    const Sizes sizes = drawn_sizes(signature, shapes, draw);
+    const Sizes sizes = drawn_sizes(signature, candidate, shapes, draw);
     const double source = cost_of(signature, candidate.source, shapes, true, sizes);
     const double target = cost_of(signature, candidate.target, shapes, false, sizes);
     gain.forwards = gain.forwards || target < source * (1 - kSame);
@@ -116,10 +124,7 @@ Gain gain_of(const GraphSignature& signature, const RuleCandidate& candidate) {
   return gain;
 }
 
-bool is_parameter(const GraphSignature& signature, std::uint8_t input) {
-  const TypeId type = signature.leaves()[input].type;
-  return signature.is_kernel(type) || signature.is_channels(type) || signature.is_row(type);
-}
+bool is_parameter(const GraphSignature& signature, std::uint8_t input) { return signature.is_parameter(signature.leaves()[input].type); }
 
 namespace {
 

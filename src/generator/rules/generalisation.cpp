@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "src/generator/rules/axis_guards.h"
 #include "src/generator/rules/batch_sequences.h"
+#include "src/generator/rules/copy_attributes.h"
 #include "src/generator/rules/equation_text.h"
 #include "src/generator/rules/leaf_names.h"
 #include "src/generator/rules/vector_shapes.h"
@@ -40,8 +42,13 @@ class GeneralisationWriter {
         broadcasts_(open.broadcasts),
         shapes_(signature, candidate, open.equal),
         names_(signature, shapes_),
+        copies_(signature, shapes_, names_),
         batches_(signature, candidate, shapes_.inputs()) {
     if (open.scalars) expressible_ = names_.name_scalars(candidate);
+    for (std::size_t k = signature.inputs(); k < signature.leaves().size() && has_groups(generalisation); ++k) {
+      const std::vector<Parts> dims = shapes_.dims(static_cast<std::uint8_t>(k));
+      if (signature.leaves()[k].kind == Leaf::Kind::identity_kernel && !dims.empty()) diagonal_ = dims[0][0];
+    }
     for (const SmallGraphNode& n : candidate.source.nodes) {
       const ShapeRule shape = signature.choice(n.choice).shape;
       const bool product = shape == ShapeRule::convolution || shape == ShapeRule::matmul;
@@ -77,14 +84,6 @@ class GeneralisationWriter {
     if (expressible_) expressible_ = refused(why);
   }
 
-  static Term full(const Leaf& leaf, Expression shape) {
-    std::vector<Term::NamedExpression> attributes = {rules::attribute("shape", std::move(shape))};
-    if (leaf.value == ir::Rational(0)) return rules::application("zeros", {}, std::move(attributes));
-    if (leaf.value == ir::Rational(1)) return rules::application("ones", {}, std::move(attributes));
-    attributes.push_back(rules::attribute("value", rules::number(leaf.value)));
-    return rules::application("full", {}, std::move(attributes));
-  }
-
   // `batch`: dimensions before those of the matrix.
   Term constant(std::uint8_t leaf, const std::string& batch = {}) {
     const Leaf& l = signature_.leaves()[leaf];
@@ -92,44 +91,33 @@ class GeneralisationWriter {
     if (generalisation_ == Generalisation::open || generalisation_ == Generalisation::axes) {
       // The constant takes its dimensions from an input of the same shape.
       for (const std::uint8_t input : shapes_.inputs())
-        if (l.kind == Leaf::Kind::full && shapes_.dims(input) == shapes_.dims(leaf)) return full(l, of_input("dims", input));
+        if (l.kind == Leaf::Kind::full && shapes_.dims(input) == shapes_.dims(leaf)) return filled(l, of_input(names_, "dims", input));
       fail("a constant has no input's shape");
     }
     std::vector<Expression> dims;
     if (!batch.empty()) dims.push_back(rules::sequence(batch));
     for (const Parts& p : shapes_.dims(leaf)) dims.push_back(dim(p));
     if (l.kind == Leaf::Kind::identity_matrix) return rules::application("identity_matrix", {}, {rules::attribute("size", dims[0])});
-    if (l.kind == Leaf::Kind::identity_kernel)
-      return rules::application("identity_kernel", {},
-                                {rules::attribute("channels", dims[0]), rules::attribute("kernel", rules::list({dims[2], dims[3]}))});
-    return full(l, rules::list(std::move(dims)));
-  }
-
-  // The expression dims(x) or dim(x, a).
-  Expression of_input(const char* function, std::uint8_t input, std::optional<Expression> axis = {}) const {
-    std::vector<Expression> arguments = {rules::named(names_.input(input))};
-    if (axis) arguments.push_back(*std::move(axis));
-    return rules::call(function, std::move(arguments));
-  }
-  Expression dim_of(std::uint8_t input, std::size_t axis) const { return of_input("dim", input, rules::named(axis_name(axis))); }
-
-  static Expression sum(std::vector<Expression> terms) {
-    Expression result = std::move(terms[0]);
-    for (std::size_t k = 1; k < terms.size(); ++k) result = rules::add(std::move(result), std::move(terms[k]));
-    return result;
+    if (l.kind == Leaf::Kind::identity_kernel) {
+      Attributes attributes = {rules::attribute("channels", dims[0]), rules::attribute("kernel", rules::list({dims[2], dims[3]}))};
+      if (has_groups(generalisation_)) attributes.push_back(rules::attribute("groups", rules::named("g")));
+      return rules::application("identity_kernel", {}, std::move(attributes));
+    }
+    return filled(l, rules::list(std::move(dims)));
   }
 
   // The expression of an unknown that is a dimension of an input, or a part named by a split of the source.
   Expression part(int part) {
     if (part == kOnePart) return rules::number(1);
     if (part == kWindowPart) return rules::number(3);
+    if (part == diagonal_) return rules::compound(Expression::Kind::multiply, rules::both(rules::named("g"), per_group(part)));
     if (const auto found = bound_parts_.find(part); found != bound_parts_.end()) return rules::named(found->second);
     if (has_axes()) {
       // dim(x, a) of an input that has this dimension.
       for (const std::uint8_t input : shapes_.inputs()) {
         const std::vector<Parts> dims = shapes_.dims(input);
         for (std::size_t k = 0; k < dims.size(); ++k)
-          if (dims[k] == Parts{part} && axis_bound_[k]) return dim_of(input, k);
+          if (dims[k] == Parts{part} && axes_.is_bound[k]) return dim_of(names_, input, axes_.name(k));
       }
       fail("a dimension of a value is none of an input along an axis that is named");
       return rules::number(0);
@@ -149,7 +137,7 @@ class GeneralisationWriter {
         for (std::size_t k = 0; k < dims.size(); ++k) {
           if (dims[k] != parts) continue;
           if (!has_axes()) return declared_dim(parts);
-          if (axis_bound_[k]) return dim_of(input, k);
+          if (axes_.is_bound[k]) return dim_of(names_, input, axes_.name(k));
         }
       }
     }
@@ -158,7 +146,7 @@ class GeneralisationWriter {
     return sum(std::move(terms));
   }
   std::string dimension_name(int part) {
-    static constexpr std::array<const char*, 16> kNames = {"M", "K", "N", "P", "Q", "L", "R", "T", "D", "E", "F", "G", "H", "I", "J", "O"};
+    static constexpr std::array<const char*, 15> kNames = {"M", "K", "N", "P", "Q", "R", "T", "D", "E", "F", "G", "H", "I", "J", "O"};
     return dimension_names_.try_emplace(part, numbered_name(kNames, dimension_names_.size())).first->second;
   }
   // The name of a sum whose parts are named by a split of the source.
@@ -166,9 +154,6 @@ class GeneralisationWriter {
     const auto [found, added] = whole_names_.try_emplace(parts, fmt::format("S{}", whole_names_.size() + 1));
     return found->second;
   }
-
-  // The first named axis is a, the second is b.
-  std::string axis_name(std::size_t axis) const { return axis_bound_[1 - axis % 2] && axis == last_axis_ ? "b" : "a"; }
 
   bool is_vector(const std::vector<Parts>& dims) const { return generator::is_vector(signature_.kind(), dims); }
   // Whether vectors are declared with any number of leading ones.
@@ -196,12 +181,22 @@ class GeneralisationWriter {
     operands.push_back(std::move(term));
     term = rules::application("reshape", std::move(operands), {rules::attribute("shape", std::move(shape))});
   }
+  // The numbers with which an identity is multiplied are then those of its kernels: with groups, it has
+  // fewer input channels.
+  void scale_kernels(const SmallGraphNode& n, std::vector<Term>& operands) {
+    for (std::size_t k = 0; k < 2; ++k) {
+      const std::vector<Parts> dims = shapes_.target_dims(n.operands[k]);
+      if (!is_vector(dims) || !signature_.is_constant(n.operands[1 - k])) continue;
+      std::vector<Term> scale;
+      scale.push_back(std::move(operands[k]));
+      operands[k] = rules::application("reshape", std::move(scale), {rules::attribute("shape", kernels({dims[1], dims[0]}))});
+    }
+  }
   // The shape of one number for each kernel.
   Expression kernels(const std::vector<Parts>& dims) {
     const bool reads_kernel = std::any_of(shapes_.inputs().begin(), shapes_.inputs().end(),
                                           [&](std::uint8_t k) { return signature_.is_kernel(signature_.leaves()[k].type); });
-    if (!reads_kernel && generalisation_ != Generalisation::as_enumerated)
-      fail("no kernel says how many dimensions numbers for kernels have");
+    if (!reads_kernel && !has_enumerated_windows(generalisation_)) fail("no kernel says how many dimensions numbers for kernels have");
     return kernel_numbers(generalisation_, dim(dims[0]));
   }
 
@@ -209,12 +204,11 @@ class GeneralisationWriter {
   Expression axis(const Choice& choice, const std::vector<Parts>& dims, bool source) {
     const auto number = static_cast<std::size_t>(choice.axis);
     if (has_axes()) {
-      if (source && !axis_bound_[number]) {
-        axis_bound_[number] = true;
-        last_axis_ = number;
+      if (source && !axes_.is_bound[number]) {
+        axes_.bind(number);
       }
-      if (!axis_bound_[number]) fail("the source has no concat or split along an axis of the target");
-      return rules::named(axis_name(number));
+      if (!axes_.is_bound[number]) fail("the source has no concat or split along an axis of the target");
+      return rules::named(axes_.name(number));
     }
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) return rules::number(number == 0 ? -2 : -1);
     if (is_image() && is_vector(dims)) return has_leading_ones() ? rules::call("rank", {rules::named(kLeadingOnes)}) : rules::number(1);
@@ -256,6 +250,10 @@ class GeneralisationWriter {
     };
     const std::vector<Parts> dims =
         source ? shapes_.source_dims(static_cast<std::uint8_t>(value)) : shapes_.target_dims(static_cast<std::uint8_t>(value));
+    if (CopyAttributes::are_of(c)) {
+      if (generalisation_ != Generalisation::open) fail("a reshape, an expansion, a slice or a cast is of tensors of any shape");
+      return copies_.of(c, dims, source, expressible_);
+    }
     switch (c.shape) {
       case ShapeRule::transpose:
         return {rules::attribute("perm", transposition(graph, value))};
@@ -306,6 +304,7 @@ class GeneralisationWriter {
       for (const std::uint8_t o : n.operands) operands.push_back(is_constant(o) ? constant(o) : terms[o]);
       const bool product = c.shape == ShapeRule::convolution || c.shape == ShapeRule::matmul;
       if (product && !source) make_tensor(operands[0], shapes_.target_dims(n.operands[0]));
+      if (!source && has_groups(generalisation_) && c.is(ops::Op::Mul)) scale_kernels(n, operands);
       const std::string op(ops::get(c.op).signature.name);
       Term term = rules::application(op, std::move(operands), attributes(graph, value, c, source));
       const std::string own = fmt::format("{}{}", source ? "c" : "e", number + 1);
@@ -380,7 +379,7 @@ class GeneralisationWriter {
     }
     const bool kernel = signature_.is_kernel(signature_.leaves()[input].type);
     for (std::size_t d = 0; d < parts.size(); ++d) {
-      if (is_image() && d >= 2 && generalisation_ != Generalisation::as_enumerated) {
+      if (is_image() && d >= 2 && !has_enumerated_windows(generalisation_)) {
         // Spatial dimensions are declared as one sequence, of any number.
         if (d > 2) continue;
         const bool ones = kernel && parts[2] == Parts{kOnePart};
@@ -388,15 +387,19 @@ class GeneralisationWriter {
         continue;
       }
       // With groups, a kernel has fewer input channels than the image.
-      constexpr int kPerGroup = 1000;
-      const bool grouped = generalisation_ == Generalisation::windows && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
-      Expression dim = grouped ? rules::named(dimension_name(parts[d][0] + kPerGroup)) : declared_dim(parts[d]);
+      const bool grouped = has_groups(generalisation_) && kernel && d == 1 && parts[d].size() == 1 && parts[d][0] >= 0;
+      Expression dim = grouped ? per_group(parts[d][0]) : declared_dim(parts[d]);
       const bool optional = (broadcasts_ >> (2 * k + d) & 1U) != 0;
       dims.push_back(optional ? rules::optional(std::move(dim)) : std::move(dim));
     }
     return dims;
   }
+  Expression per_group(int part) {
+    constexpr int kPerGroup = 1000;
+    return rules::named(dimension_name(part + kPerGroup));
+  }
   Expression declared_dim(const Parts& parts) {
+    if (parts.size() == 1 && parts[0] == diagonal_) return part(parts[0]);
     if (parts.size() == 1) return parts[0] >= 0 ? rules::named(dimension_name(parts[0])) : part(parts[0]);
     // A sum of dimensions of other inputs, or a name for the whole sum.
     std::vector<Expression> terms;
@@ -410,8 +413,7 @@ class GeneralisationWriter {
   static rules::Guard at_most(Expression value, std::int64_t most) { return rules::at_least(rules::number(most), std::move(value)); }
 
   std::vector<rules::Guard> guards() {
-    std::vector<rules::Guard> result;
-    result.reserve(names_.scalars().size() + batch_names_.size());
+    std::vector<rules::Guard> result = copies_.guards();
     for (const auto& [leaf, name] : names_.scalars()) result.push_back(rules::predicate(rules::Guard::Kind::is_scalar, name));
     if (generalisation_ == Generalisation::batches || generalisation_ == Generalisation::batch) {
       for (const auto& [root, name] : batch_names_)
@@ -419,53 +421,14 @@ class GeneralisationWriter {
     }
     if (has_leading_ones()) result.push_back(at_most(rules::call("rank", {rules::named(kLeadingOnes)}), 1));
     if (!has_axes() || shapes_.inputs().empty()) return result;
-    compare_inputs(result);
-    if (!expressible_) return result;
-    if (axis_bound_[0] && axis_bound_[1])
+    if (const Acceptance compared = compare_inputs(shapes_, names_, axes_, result); !compared) {
+      expressible_ = compared;
+      return result;
+    }
+    if (axes_.is_bound[0] && axes_.is_bound[1])
       result.push_back(rules::relation(rules::Guard::Kind::not_equal, rules::named("a"), rules::named("b")));
-    result.push_back(at_most(of_input("rank", shapes_.inputs()[0]), small_ranks_ ? 2 : 4));
+    result.push_back(at_most(of_input(names_, "rank", shapes_.inputs()[0]), small_ranks_ ? 2 : 4));
     return result;
-  }
-
-  // Compares every other input with the first one, except along axes in which they differ.
-  void compare_inputs(std::vector<rules::Guard>& result) {
-    const std::uint8_t first = shapes_.inputs()[0];
-    const std::vector<Parts> dims = shapes_.dims(first);
-    KnownDims known;
-    for (std::size_t axis = 0; axis < dims.size(); ++axis) known.try_emplace(dims[axis], first, axis);
-    for (std::size_t k = 1; k < shapes_.inputs().size(); ++k) {
-      const std::uint8_t input = shapes_.inputs()[k];
-      const std::vector<Parts> other = shapes_.dims(input);
-      if (other.size() != dims.size()) return fail("inputs have different numbers of dimensions");
-      Expression left = of_input("dims", first);
-      Expression right = of_input("dims", input);
-      for (std::size_t axis = 0; axis < dims.size(); ++axis) {
-        if (other[axis] == dims[axis]) continue;
-        if (axis > 1 || !axis_bound_[axis]) fail("inputs differ along an axis that no concat or split names");
-        left = rules::call("replace", {std::move(left), rules::named(axis_name(axis)), rules::number(1)});
-        right = rules::call("replace", {std::move(right), rules::named(axis_name(axis)), rules::number(1)});
-      }
-      result.push_back(rules::equal(std::move(left), std::move(right)));
-      for (std::size_t axis = 0; axis < dims.size() && axis < 2; ++axis) {
-        if (other[axis] == dims[axis]) continue;
-        if (auto value = known_dim(known, other[axis], axis)) result.push_back(rules::equal(dim_of(input, axis), *std::move(value)));
-        known.try_emplace(other[axis], input, axis);
-      }
-    }
-  }
-
-  using KnownDims = std::map<Parts, std::pair<std::uint8_t, std::size_t>>;
-  // Expresses a dimension along `axis` by dimensions of earlier inputs; nothing if they do not determine it.
-  std::optional<Expression> known_dim(const KnownDims& known, const Parts& parts, std::size_t axis) const {
-    if (const auto same = known.find(parts); same != known.end() && same->second.second == axis) return dim_of(same->second.first, axis);
-    if (parts.size() < 2) return std::nullopt;
-    std::vector<Expression> terms;
-    for (const int p : parts) {
-      const auto part = known.find(Parts{p});
-      if (part == known.end()) return std::nullopt;
-      terms.push_back(dim_of(part->second.first, part->second.second));
-    }
-    return sum(std::move(terms));
   }
 
   const GraphSignature& signature_;
@@ -477,13 +440,14 @@ class GeneralisationWriter {
   GeneralShapes shapes_;
   Acceptance expressible_;  // refused with the first reason
   LeafNames names_;
+  CopyAttributes copies_;
   std::map<int, std::string> bound_parts_;
   std::map<int, std::string> dimension_names_;
   std::map<Parts, std::string> whole_names_;
-  std::array<bool, 4> axis_bound_{};
-  std::size_t last_axis_ = 0;  // the axis that was named last
+  NamedAxes axes_;
   BatchSequences batches_;
   std::map<int, std::string> batch_names_;
+  int diagonal_ = kOnePart - 2;       // with groups: the channels of an identity kernel, which are those of a group times g
   bool vectors_are_tensors_ = false;  // a product or convolution of the source reads a vector
 };
 

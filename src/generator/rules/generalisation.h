@@ -21,8 +21,18 @@ enum class Generalisation : std::uint8_t {
   windows,        // windows, strides, dilations, pads and groups are open
   groups_of_one,  // groups: 1
   no_pads,        // groups: 1, pads: 0
-  as_enumerated,  // stride 1, windows that keep the size
+  strides,        // windows as enumerated, strides and groups are open
+  groups,         // stride 1, windows that keep the size, groups are open
+  as_enumerated,  // the same without groups
 };
+// Whether kernels and pads are as enumerated, and images have two dimensions.
+constexpr bool has_enumerated_windows(Generalisation g) {
+  return g == Generalisation::strides || g == Generalisation::groups || g == Generalisation::as_enumerated;
+}
+// Whether convolutions have any number of groups.
+constexpr bool has_groups(Generalisation g) {
+  return g == Generalisation::windows || g == Generalisation::strides || g == Generalisation::groups;
+}
 
 // What else a generalisation leaves open.
 struct Openness {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "src/rules/rule_parts.h"
 
@@ -15,6 +17,14 @@ std::string numbered_name(std::span<const char* const> names, std::size_t k) {
 std::string input_name(std::size_t k) {
   static constexpr std::array<const char*, 10> kNames = {"x", "z", "u", "v", "w", "k", "m", "n", "p", "q"};
   return numbered_name(kNames, k);
+}
+
+rules::Term filled(const Leaf& leaf, rules::Expression shape) {
+  std::vector<rules::Term::NamedExpression> attributes = {rules::attribute("shape", std::move(shape))};
+  if (leaf.value == ir::Rational(0)) return rules::application("zeros", {}, std::move(attributes));
+  if (leaf.value == ir::Rational(1)) return rules::application("ones", {}, std::move(attributes));
+  attributes.push_back(rules::attribute("value", rules::number(leaf.value)));
+  return rules::application("full", {}, std::move(attributes));
 }
 
 LeafNames::LeafNames(const GraphSignature& signature, const GeneralShapes& shapes) : signature_(signature) {

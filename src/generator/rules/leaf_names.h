@@ -19,6 +19,9 @@ std::string numbered_name(std::span<const char* const> names, std::size_t k);
 // The name of input k in GeneralShapes::inputs().
 std::string input_name(std::size_t k);
 
+// The tensor of one number that a constant is.
+rules::Term filled(const Leaf& leaf, rules::Expression shape);
+
 class LeafNames {
  public:
   // The signature must outlive the object.

@@ -85,7 +85,8 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
   const Kinds kinds = kinds_of(signature, candidate);
   std::vector<Generalisation> generalisations;
   if (kinds.window) {
-    generalisations = {Generalisation::windows, Generalisation::groups_of_one, Generalisation::no_pads, Generalisation::as_enumerated};
+    generalisations = {Generalisation::windows, Generalisation::groups_of_one, Generalisation::no_pads,
+                       Generalisation::strides, Generalisation::groups,        Generalisation::as_enumerated};
   } else if (kinds.matrix || (kinds.axes && kinds.column)) {
     generalisations = {Generalisation::batches, Generalisation::batch, Generalisation::matrices};
   } else if (kinds.axes) {

@@ -20,8 +20,8 @@ struct WrittenRule {
 // - pointwise rules: shapes are open;
 // - rules that move data along axes: the rank and the axes are open;
 // - matrices: each has its own batch, then all have one, then none has;
-// - convolutions: windows, strides, dilations, pads and groups are open, then groups are 1, then all
-//   attributes are as enumerated.
+// - convolutions: windows, strides, dilations, pads and groups are open, then groups are 1, then windows are
+//   as enumerated with open strides and groups, then all attributes are as enumerated.
 //
 // The last forms of matrix rules identify two dimensions that were enumerated with one size, then all such
 // dimensions.

@@ -149,6 +149,18 @@ std::vector<GeneralShapes::Dims> GeneralShapes::type(const Choice& choice, const
     case ShapeRule::to_kernels:
       result = {a[1], {one_}, {one_}, {one_}};
       break;
+    case ShapeRule::add_axis:
+      if (a.size() == 3) result.erase(std::find_if(result.begin(), result.end(), is_one));
+      if (choice.axis != kNoAxis) result.insert(result.begin() + choice.axis, Parts{one_});
+      break;
+    case ShapeRule::expand:
+      for (Parts& p : result) {
+        if (!is_one(p)) continue;
+        p = {static_cast<int>(parents_.size())};
+        parents_.push_back(p[0]);
+        dims_.push_back(signature_.main_dim());
+      }
+      break;
   }
   return {result};
 }
@@ -289,7 +301,9 @@ FlatGraph GeneralShapes::flat(Vocabulary& vocabulary, const SmallGraph& small_gr
     if (choice.shape == ShapeRule::split)
       attributes.set("sizes",
                      ir::polys(std::array<std::int64_t, 2>{size(values[value][axis], sizes), size(values[value + 1][axis], sizes)}));
-    if (choice.shape == ShapeRule::to_kernels) attributes.set("shape", ir::polys(shape(value)));
+    if (choice.shape == ShapeRule::to_kernels || choice.shape == ShapeRule::add_axis || choice.shape == ShapeRule::expand)
+      attributes.set("shape", ir::polys(shape(value)));
+    if (choice.is(ops::Op::Slice)) attributes = whole_slice(ir::polys(shape(n.operands[0])));
     node.op = vocabulary.op_on(choice.op, attributes, operand_types);
     for (std::size_t o = 0; o < choice.outputs; ++o) {
       node.types.push_back(vocabulary.type(shape(value + o)));

@@ -10,6 +10,7 @@
 #include "src/generator/rules/rule_goal.h"
 #include "src/generator/rules/rule_writer.h"
 #include "src/generator/rules/shapes.h"
+#include "src/rules/rule_parts.h"
 
 namespace xflow::generator {
 namespace {
@@ -62,6 +63,10 @@ void ShortcutFinder::try_direction(const GraphSignature& signature, std::size_t 
   if (!proved) return;
   rules::Rule rule = *with_constants(*proved, constants);
   (void)directed_.add(rule, true);
+  // Rules with groups have reshaped numbers for channels where candidates have them as they are
+  // (generalisation.cpp), so that later candidates are compared with the form without groups too.
+  if (signature.kind() == TensorKind::image)
+    if (const auto enumerated = rules::checked(write_rule(signature, candidate, name).back().rule)) (void)directed_.add(*enumerated, true);
   found_.push_back({signature_number, candidate, std::move(rule)});
 }
 

@@ -14,7 +14,7 @@ Expression ones(const char* name) { return rules::named(Expression::Kind::ones, 
 
 // The dimensions of one pixel, or of one window, that follow.
 void add_ones(Generalisation generalisation, const char* spatial, std::vector<Expression>& dims) {
-  if (generalisation == Generalisation::as_enumerated) {
+  if (has_enumerated_windows(generalisation)) {
     dims.insert(dims.end(), 2, rules::number(1));
   } else {
     dims.push_back(ones(spatial));

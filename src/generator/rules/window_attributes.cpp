@@ -21,9 +21,11 @@ Attributes variables(std::initializer_list<std::pair<const char*, const char*>> 
 
 Attributes convolution_attributes(Generalisation generalisation, const Choice& choice) {
   const bool depthwise = choice.shape == ShapeRule::depthwise;
-  if (generalisation == Generalisation::as_enumerated) {
-    Attributes result = {rules::attribute("pads", rules::number(choice.axis == 1 && !depthwise ? 0 : 1))};
-    if (depthwise) result.push_back(rules::attribute("groups", rules::named("C")));
+  if (has_enumerated_windows(generalisation)) {
+    Attributes result;
+    if (generalisation == Generalisation::strides) result = variables({{"strides", "s"}});
+    result.push_back(rules::attribute("pads", rules::number(choice.axis == 1 && !depthwise ? 0 : 1)));
+    if (depthwise || has_groups(generalisation)) result.push_back(rules::attribute("groups", rules::named(depthwise ? "C" : "g")));
     return result;
   }
   Attributes result = variables({{"strides", "s"}, {"pads", "p"}, {"dilations", "d"}});
@@ -34,9 +36,10 @@ Attributes convolution_attributes(Generalisation generalisation, const Choice& c
 }
 
 Attributes pool_attributes(Generalisation generalisation, const Choice& choice) {
-  Attributes result = generalisation == Generalisation::as_enumerated
+  Attributes result = has_enumerated_windows(generalisation)
                           ? Attributes{rules::attribute("kernel", rules::number(3)), rules::attribute("pads", rules::number(1))}
                           : variables({{"kernel", "k"}, {"strides", "s"}, {"pads", "p"}});
+  if (generalisation == Generalisation::strides) result.push_back(rules::attribute("strides", rules::named("s")));
   if (generalisation == Generalisation::no_pads) result[2] = rules::attribute("pads", rules::number(0));
   if (choice.is(ops::Op::AveragePool)) result.push_back(rules::attribute("count_include_pad", rules::number(1)));
   return result;
