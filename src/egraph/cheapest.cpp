@@ -17,7 +17,7 @@ int weight_of(const Vocabulary& vocabulary, OpRef op, std::span<const TypeRef> o
   const ops::Operator& applied = ops::get(vocabulary.operator_of(op));
   const ops::Signature& signature = applied.signature;
   if (signature.moves_data) return kMovementWeight;
-  if (signature.pointwise) return kPointwiseWeight;
+  if (signature.pointwise) return applied.op == ops::Op::HardSigmoid ? kFunctionWeight : kPointwiseWeight;
   if (applied.op == ops::Op::Matmul) return kProductWeight;
   if (applied.op == ops::Op::AveragePool || applied.op == ops::Op::MaxPool) return kWindowWeight;
   if (applied.op != ops::Op::Conv) return kReductionWeight;

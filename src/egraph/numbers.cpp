@@ -66,8 +66,10 @@ std::uint32_t two(Function function, std::uint32_t a, std::uint32_t b, std::uint
     case Function::divide:
       return b == 0 ? kUndefined : static_cast<std::uint32_t>(static_cast<std::uint64_t>(a) * inverse(b, prime) % prime);
     case Function::maximum:
-      if (b == 0) return is_square(a, prime) ? a : 0;
-      return a == 0 ? (is_square(b, prime) ? b : 0) : kUndefined;
+    case Function::minimum: {
+      const std::uint32_t difference = two(Function::subtract, a, b, prime);
+      return is_square(difference, prime) == (function == Function::maximum) ? a : b;
+    }
     default:
       return kUndefined;
   }

@@ -49,7 +49,8 @@ struct Pair {
 
 // Arithmetic modulo the primes and on integers.
 //
-// In a field, Function::maximum is defined only against 0 (relu: the number if it is a square, else 0).
+// In a field, a number is the greater of two if their difference is a square, as with relu: the number if it
+// is a square, else 0. That agrees with sums and with products of squares, such as 2 to 7, but is no order.
 // Function::exp is defined only on pairs. Functions without laws (tanh, erf, ...) are fixed functions of the
 // number. Integers are exact and ordered; integers that would overflow 63 bits, and quotients with a
 // remainder, have no value.

@@ -5,6 +5,7 @@ namespace xflow::generator {
 
 inline constexpr int kMovementWeight = 1;
 inline constexpr int kPointwiseWeight = 2;
+inline constexpr int kFunctionWeight = 3;  // an elementwise operation that does what several do
 inline constexpr int kReductionWeight = 4;
 inline constexpr int kWindowWeight = 5;    // pooling: more than two elementwise operations
 inline constexpr int kProductWeight = 16;  // matrix products, and convolutions with groups

@@ -49,6 +49,25 @@ TEST(Fields, KeepTheLawsOfRelu) {
   }
 }
 
+// Both operands may be any numbers: max(x, y) + min(x, y) = x + y, in either order, and both move with sums and
+// with products of squares.
+TEST(Fields, HaveMaximaOfAnyTwoNumbers) {
+  const Pair six = field::from_rational(ir::Rational(6));
+  for (std::uint64_t k = 0; k < 100; ++k) {
+    const Pair x = random_pair(k);
+    const Pair y = random_pair(k + 1000);
+    const Pair z = random_pair(k + 2000);
+    for (const Function f : {Function::maximum, Function::minimum}) {
+      const auto larger = [&](Pair a, Pair b) { return field::apply(f, a, b); };
+      EXPECT_EQ(larger(x, y), larger(y, x));
+      for (const auto& [by, g] : {std::pair(z, Function::add), std::pair(six, Function::multiply)})
+        EXPECT_EQ(larger(field::apply(g, x, by), field::apply(g, y, by)), field::apply(g, larger(x, y), by));
+    }
+    EXPECT_EQ(field::apply(Function::add, field::apply(Function::maximum, x, y), field::apply(Function::minimum, x, y)),
+              field::apply(Function::add, x, y));
+  }
+}
+
 TEST(Fields, TellSumsFromMaxima) {
   int different = 0;
   for (std::uint64_t k = 0; k < 100; ++k) {

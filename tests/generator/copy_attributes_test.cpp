@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "src/generator/rules/minimize.h"
+#include "src/generator/rules/rule_writer.h"
+#include "src/rules/rule_parts.h"
 #include "src/verifier/proof/prove_rules.h"
 #include "tests/generator/small_graphs.h"
 

@@ -78,6 +78,12 @@ TEST(Shortcuts, AreProved) {
   }
 }
 
+// A function that a model writes with three operations, though 6 hard_sigmoid(x) = clip(x + 3) derives it.
+TEST(Shortcuts, MayLoseNumbers) {
+  const FoundShortcuts found({TensorKind::matrix, {"add", "clip", "div", "hard_sigmoid", "mul", "six", "three"}, 1});
+  EXPECT_TRUE(found.has("clip((x + 3)) / 6 = hard_sigmoid(x)"));
+}
+
 TEST(Shortcuts, NeedParameters) { EXPECT_TRUE(FoundShortcuts({TensorKind::matrix, {"add", "matmul", "mul"}, 3}).shortcuts.empty()); }
 
 }  // namespace

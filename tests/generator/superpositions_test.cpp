@@ -82,6 +82,15 @@ TEST_F(Superpositions, LeaveOutGainsThatNeedNoMove) {
             (std::vector<std::string>{"add(conv 3x3(a0, c0), add(b0, conv 3x3(a0, c1))) = add(b0, conv 3x3(a0, add(c0, c1)))"}));
 }
 
+// Of each two graphs that are equal to a third one, in both directions.
+TEST_F(Superpositions, TakeMovesBetweenAllGraphsOfAClass) {
+  const SmallGraph left = graph({{add_, {input(kImages, 0), input(kImages, 1)}}, {add_, {input(kChannels, 0), value(0)}}});
+  const SmallGraph middle = graph({{add_, {input(kImages, 0), input(kChannels, 0)}}, {add_, {input(kImages, 1), value(0)}}});
+  const SmallGraph right = graph({{add_, {input(kImages, 1), input(kChannels, 0)}}, {add_, {input(kImages, 0), value(0)}}});
+  const std::vector<RuleCandidate> candidates = {{left, middle}, {right, middle}};
+  EXPECT_EQ(moves_of(signature_, candidates).size(), 6U);
+}
+
 TEST_F(Superpositions, AreMadeOfMovesAndGains) {
   EXPECT_TRUE(is_move(signature_, shifts_together()));
   EXPECT_FALSE(is_move(signature_, kernels_together()));
@@ -95,6 +104,31 @@ TEST_F(Superpositions, AreMadeOfMovesAndGains) {
   const RuleCandidate doubled{graph({{add_, {input(kImages, 0), input(kImages, 0)}}, {add_, {input(kChannels, 0), value(0)}}}),
                               graph({{relu_, {input(kImages, 0)}}})};
   EXPECT_FALSE(is_move(signature_, doubled));
+}
+
+// (x z) / 6 = x (z / 6) and clip(z + 3) / 6 = hard_sigmoid(z)
+TEST(SuperpositionsOfFunctions, FindThemInsideOfOthers) {
+  const SignatureOptions options{TensorKind::matrix, {"add", "clip", "div", "hard_sigmoid", "mul", "six", "three"}, 2};
+  const GraphSignature u = GraphSignature::make(options).value();
+  const GraphSignature wide = wider_signature(options).value();
+  const auto number = [&](std::int64_t value) {
+    for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k)
+      if (u.leaves()[k].value == ir::Rational(value)) return static_cast<std::uint8_t>(k);
+    return std::uint8_t{0};
+  };
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const ChoiceId mul = choice(u, "mul");
+  const ChoiceId div = choice(u, "div");
+  const RuleCandidate move{{{{mul, {0, 1}}, {div, {n, number(6)}}}, {next(1)}}, {{{div, {1, number(6)}}, {mul, {0, n}}}, {next(1)}}};
+  const RuleCandidate gain{{{{choice(u, "add"), {0, number(3)}}, {choice(u, "clip"), {n}}, {div, {next(1), number(6)}}}, {next(2)}},
+                           {{{choice(u, "hard_sigmoid"), {0}}}, {n}}};
+  ASSERT_TRUE(is_move(u, move));
+  ASSERT_TRUE(is_gain(u, gain));
+  const std::vector<RuleCandidate> found = superpositions(u, wide, std::span(&move, 1), std::span(&gain, 1));
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(to_string(wide, found[0].source), "div(mul(a0, clip(add(a1, 3))), 6)");
+  EXPECT_EQ(to_string(wide, found[0].target), "mul(a0, hard_sigmoid(a1))");
 }
 
 }  // namespace

@@ -191,9 +191,23 @@ class ElementBuilder {
     return v;
   }
 
+  // max(min(x, b), least), of the minimum, as min(max(x, least), b), which clip is. In a field the two
+  // differ.
+  static std::optional<Value> bounded_below(Value v, const Rational& least) {
+    if (v.is_sum || v.formula.size() < 3) return std::nullopt;
+    const std::array<FormulaStep, 2> bound = {v.formula[v.formula.size() - 2], v.formula.back()};
+    const bool is_minimum = bound[1].kind == FormulaStep::Kind::apply && bound[1].function == Function::minimum;
+    if (!is_minimum || bound[0].kind != FormulaStep::Kind::literal || bound[0].literal.to_double() < least.to_double()) return std::nullopt;
+    v.formula.resize(v.formula.size() - 2);
+    v.formula.insert(v.formula.end(), {literal_step(least), {FormulaStep::Kind::apply, {}, {}, {}, Function::maximum}, bound[0], bound[1]});
+    return v;
+  }
+
   Value combine(Function function, Value a, Value b) {
     if (function == Function::maximum && a.is_lowest) return b;
     if (function == Function::maximum && b.is_lowest) return a;
+    if (const auto least = constant_of(b); least && function == Function::maximum)
+      if (auto bounded = bounded_below(a, *least)) return *std::move(bounded);
     if (function == Function::add && a.is_sum && b.is_sum) {
       a.terms.insert(a.terms.end(), b.terms.begin(), b.terms.end());
       return a;
@@ -219,8 +233,7 @@ class ElementBuilder {
     Value result;
     result.is_sum = false;
     result.formula = formula_of(a);
-    const std::vector<FormulaStep> right = formula_of(b);
-    result.formula.insert(result.formula.end(), right.begin(), right.end());
+    for (const FormulaStep& step : formula_of(b)) result.formula.push_back(step);
     result.formula.push_back({FormulaStep::Kind::apply, {}, {}, {}, function});
     return result;
   }

@@ -150,6 +150,16 @@ Rank rank_with_constant_parameters(const GraphSignature& signature, const SmallG
   return rank;
 }
 
+bool reads_numbers(const GraphSignature& signature, const SmallGraph& graph) {
+  return std::any_of(graph.nodes.begin(), graph.nodes.end(), [&](const SmallGraphNode& n) {
+    return std::any_of(n.operands.begin(), n.operands.end(), [&](std::uint8_t o) {
+      if (o >= signature.leaves().size()) return false;
+      const TypeId type = signature.leaves()[o].type;
+      return signature.dims(type).empty() || (o < signature.inputs() && (signature.is_channels(type) || signature.is_row(type)));
+    });
+  });
+}
+
 bool uses_identities(const GraphSignature& signature, const SmallGraph& graph) {
   std::vector<bool> is_diagonal;  // by value: an identity, or its product with such numbers
   std::vector<TypeId> types;

@@ -38,6 +38,8 @@ int weight_of(const GraphSignature& signature, const SmallGraph& graph);
 // The same without the operations on parameters (GraphSignature::is_parameter) and constants alone.
 Rank rank_with_constant_parameters(const GraphSignature& signature, const SmallGraph& graph, std::uint64_t structure);
 
+// Whether a graph reads a number, or numbers for channels or columns.
+bool reads_numbers(const GraphSignature& signature, const SmallGraph& graph);
 // Whether every identity is used for products of other tensors: it, or its product with one number for each
 // channel or column, is a term of a sum with a tensor, which one product with no other constant reads.
 bool uses_identities(const GraphSignature& signature, const SmallGraph& graph);

@@ -28,6 +28,7 @@ constexpr KnownOperator kKnownOperators[] = {
     {"average_pool", false, true},
     {"cast"},
     {"channels", false, true},
+    {"clip"},
     {"concat"},
     {"conv", false, true},
     {"copy"},
@@ -37,6 +38,7 @@ constexpr KnownOperator kKnownOperators[] = {
     {"exp", false, false, false, true},
     {"expand", true},
     {"half"},
+    {"hard_sigmoid"},
     {"identity"},
     {"matmul", true},
     {"max_pool", false, true, true},
@@ -55,12 +57,15 @@ constexpr KnownOperator kKnownOperators[] = {
     {"reshape", false, true},
     {"rows", true},
     {"sigmoid", false, false, false, true},
+    {"six"},
+    {"sixth"},
     {"slice"},
     {"softmax", true, false, false, true},
     {"split"},
     {"sqrt", false, false, false, true},
     {"sub"},
     {"tanh", false, false, false, true},
+    {"three"},
     {"transpose", true},
     {"two"},
     {"zero"},
@@ -232,6 +237,9 @@ class GraphSignatureBuilder {
     full("zero", 0);
     full("one", 1);
     full("two", 2);
+    full("three", 3);
+    full("six", 6);
+    full("sixth", *ir::Rational::make(1, 6));
     full("half", *ir::Rational::make(1, 2));
     full("minus_one", -1);
     using Readers = Leaf::Readers;
@@ -270,7 +278,11 @@ class GraphSignatureBuilder {
     for (const std::string_view op : {"div", "sub"})
       add(op, op, {.shape = ShapeRule::broadcast, .operands = 2, .weight = kPointwiseWeight});
     add("cast", "cast", {.attributes = {{"to", ir::DataType::float32}}, .weight = kPointwiseWeight});
-    add("copy", "identity", {.weight = kPointwiseWeight});
+    add("copy", "identity", {});
+    add("clip", "clip", {.attributes = {{"min", ir::Real(0)}, {"max", ir::Real(6)}}, .weight = kPointwiseWeight});
+    const ir::Real sixth(*ir::Rational::make(1, 6));
+    const ir::Real half(*ir::Rational::make(1, 2));
+    add("hard_sigmoid", "hard_sigmoid", {.attributes = {{"alpha", sixth}, {"beta", half}}, .weight = kFunctionWeight});
     add("slice", "slice", {.name = "slice of everything"});
     if (!image) {
       add("add_axis", "reshape", {.name = "to matrix", .shape = ShapeRule::add_axis, .axis = kNoAxis});

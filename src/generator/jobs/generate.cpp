@@ -318,21 +318,15 @@ class Job {
     }
     for (const Shortcut& s : finder.found()) add_gain(s.signature, s.candidate);
     for (std::size_t u = 0; u < signatures_.size(); ++u) {
-      std::vector<RuleCandidate> moves;
-      for (const CandidateList* list : {&candidates_[u], &folded_[u]}) {
-        for (std::size_t k = 0; k < list->size(); ++k) {
-          const RuleCandidate c = (*list)[k];
-          if (!is_move(signatures_[u], c)) continue;
-          moves.push_back(c);
-          moves.push_back({c.target, c.source});
-        }
-      }
+      std::vector<RuleCandidate> all = candidates_[u].part(0, candidates_[u].size());
+      for (std::size_t k = 0; k < folded_[u].size(); ++k) all.push_back(folded_[u][k]);
+      const std::vector<RuleCandidate> moves = moves_of(signatures_[u], all);
       XFLOW_TRY(GraphSignature wide, wider_signature(divided[u]));
       wide_.push_back(std::move(wide));
       const std::vector<RuleCandidate> found = superpositions(signatures_[u], wide_[u], moves, gains[u]);
       tell(options_, {GeneratePhase::deriving, u, signatures_.size()}, 0, 1,
            fmt::format("{} moves, {} gains, {} superpositions", moves.size(), gains[u].size(), found.size()));
-      finder.find(wide_[u], signatures_.size() + u, found);
+      finder.find_superpositions(wide_[u], signatures_.size() + u, found);
       XFLOW_CHECK(unless_cancelled(options_));
     }
     return {};

@@ -21,8 +21,7 @@ class CopyAttributes {
   using Attributes = std::vector<rules::Term::NamedExpression>;
 
   // The arguments must outlive the object.
-  CopyAttributes(const GraphSignature& signature, const GeneralShapes& shapes, const LeafNames& names)
-      : signature_(signature), shapes_(shapes), names_(names) {}
+  CopyAttributes(const GeneralShapes& shapes, const LeafNames& names) : shapes_(shapes), names_(names) {}
 
   // Whether an operator has such attributes.
   static bool are_of(const Choice& choice);
@@ -37,7 +36,6 @@ class CopyAttributes {
   // The expression of the shape of an input; nothing if none has these dimensions.
   std::optional<rules::Expression> shape_of_input(const std::vector<Parts>& dims) const;
 
-  const GraphSignature& signature_;
   const GeneralShapes& shapes_;
   const LeafNames& names_;
   bool are_used_ = false;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "src/egraph/numbers.h"
+#include "src/generator/rules/collect_tasks.h"
 #include "src/generator/rules/leaf_names.h"
 #include "src/generator/rules/shapes.h"
 #include "src/rules/rule_parts.h"
@@ -170,6 +171,23 @@ std::vector<std::size_t> parameters_that_pay(const GraphSignature& signature, co
   if (positions.empty() || positions.size() == inputs.size()) return {};
   if (!pays(signature, candidate, shapes, constant_leaves(signature, inputs, positions), 1 - kSame)) return {};
   return positions;
+}
+
+bool always_pays(const GraphSignature& signature, const RuleCandidate& candidate) {
+  const GeneralShapes shapes(signature, candidate);
+  for (std::uint64_t draw = 0; draw < kDraws; ++draw) {
+    const Sizes sizes = drawn_sizes(signature, candidate, shapes, draw);
+    const double source = cost_of(signature, candidate.source, shapes, true, sizes);
+    if (cost_of(signature, candidate.target, shapes, false, sizes) > source * (1 - kSame)) return false;
+  }
+  return true;
+}
+
+bool loses_numbers(const GraphSignature& signature, const RuleCandidate& candidate) {
+  constexpr std::size_t kSaved = 2;
+  return !candidate.target.nodes.empty() && candidate.source.nodes.size() >= candidate.target.nodes.size() + kSaved &&
+         reads_numbers(signature, candidate.source) && !reads_numbers(signature, candidate.target) &&
+         !changes_partial(signature, candidate) && always_pays(signature, candidate);
 }
 
 std::optional<rules::Rule> with_constants(rules::Rule rule, std::span<const std::size_t> inputs) {

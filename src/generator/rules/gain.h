@@ -31,6 +31,11 @@ bool is_parameter(const GraphSignature& signature, std::uint8_t input);
 // The parameters, as positions like these, if the target costs less for all drawn sizes once they are
 // constants; empty if it does not.
 std::vector<std::size_t> parameters_that_pay(const GraphSignature& signature, const RuleCandidate& candidate);
+// Whether the target costs less for all drawn sizes, without any constants.
+bool always_pays(const GraphSignature& signature, const RuleCandidate& candidate);
+// Whether the target has two operations less, and reads none of the numbers that the source reads: it is a
+// function that models write with several operations.
+bool loses_numbers(const GraphSignature& signature, const RuleCandidate& candidate);
 // The rule with guards that ask for these inputs to be constants, as NAME-folded. Nothing if there are none.
 std::optional<rules::Rule> with_constants(rules::Rule rule, std::span<const std::size_t> inputs);
 

@@ -42,7 +42,7 @@ class GeneralisationWriter {
         broadcasts_(open.broadcasts),
         shapes_(signature, candidate, open.equal),
         names_(signature, shapes_),
-        copies_(signature, shapes_, names_),
+        copies_(shapes_, names_),
         batches_(signature, candidate, shapes_.inputs()) {
     if (open.scalars) expressible_ = names_.name_scalars(candidate);
     for (std::size_t k = signature.inputs(); k < signature.leaves().size() && has_groups(generalisation); ++k) {
@@ -277,6 +277,11 @@ class GeneralisationWriter {
         break;
     }
     if (c.is(ops::Op::AveragePool) || c.is(ops::Op::MaxPool)) return pool_attributes(generalisation_, c);
+    if (c.is(ops::Op::Clip)) return {rules::attribute("min", rules::number(0)), rules::attribute("max", rules::number(6))};
+    if (c.is(ops::Op::HardSigmoid)) {
+      return {rules::attribute("alpha", rules::number(*ir::Rational::make(1, 6))),
+              rules::attribute("beta", rules::number(*ir::Rational::make(1, 2)))};
+    }
     if (c.is(ops::Op::Softmax)) return {rules::attribute("axis", rules::number(-1))};
     return {};
   }

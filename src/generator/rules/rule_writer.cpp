@@ -114,7 +114,10 @@ std::vector<WrittenRule> write_rule(const GraphSignature& signature, const RuleC
     }
   };
   if (signature.kind() == TensorKind::image) {
-    for (const Generalisation generalisation : generalisations) write(generalisation, {});
+    for (const bool scalars : {true, false}) {
+      if (scalars && !kinds.number) continue;
+      for (const Generalisation generalisation : generalisations) write(generalisation, {scalars});
+    }
     return result;
   }
   for (const bool scalars : {true, false}) {

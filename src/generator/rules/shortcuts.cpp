@@ -48,20 +48,30 @@ ShortcutFinder::ShortcutFinder(std::span<const KeptRule> kept, const DeriveLimit
 void ShortcutFinder::find(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates) {
   for (const RuleCandidate& c : candidates) {
     if (c.source.outputs.size() != 1 || !reads_once(signature, c.source) || !reads_once(signature, c.target)) continue;
-    try_direction(signature, signature_number, c);
-    try_direction(signature, signature_number, RuleCandidate{c.target, c.source});
+    for (const RuleCandidate& directed : {c, RuleCandidate{c.target, c.source}}) {
+      const std::vector<std::size_t> constants = parameters_that_pay(signature, directed);
+      if (!constants.empty() || loses_numbers(signature, directed)) try_direction(signature, signature_number, directed, constants);
+    }
   }
 }
 
-void ShortcutFinder::try_direction(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate) {
-  const std::vector<std::size_t> constants = parameters_that_pay(signature, candidate);
-  if (constants.empty()) return;
+void ShortcutFinder::find_superpositions(const GraphSignature& signature, std::size_t signature_number,
+                                         std::span<const RuleCandidate> candidates) {
+  for (const RuleCandidate& c : candidates) {
+    if (!reads_once(signature, c.source) || !reads_once(signature, c.target)) continue;
+    const std::vector<std::size_t> constants = parameters_that_pay(signature, c);
+    if (!constants.empty() || always_pays(signature, c)) try_direction(signature, signature_number, c, constants);
+  }
+}
+
+void ShortcutFinder::try_direction(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
+                                   std::span<const std::size_t> constants) {
   const FlatEquation equation = GeneralShapes(signature, candidate).concrete(directed_.vocabulary());
   if (directed_.derives(equation, one_step_, Goal::rewrite)) return;
   const std::string name = fmt::format("shortcut-{}-{}", found_.size() + 1, name_of(signature, candidate));
   const std::optional<rules::Rule> proved = first_proved(signature, candidate, name, false, options_);
   if (!proved) return;
-  rules::Rule rule = *with_constants(*proved, constants);
+  rules::Rule rule = with_constants(*proved, constants).value_or(*proved);
   (void)directed_.add(rule, true);
   // Rules with groups have reshaped numbers for channels where candidates have them as they are
   // (generalisation.cpp), so that later candidates are compared with the form without groups too.

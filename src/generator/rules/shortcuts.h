@@ -24,13 +24,17 @@ class ShortcutFinder {
   ShortcutFinder(std::span<const KeptRule> kept, const DeriveLimits& limits, const verifier::Options& options);
 
   // Looks at the candidates of one output that read nothing twice but images and matrices, in their order. A
-  // shortcut costs less if all parameters are constants (parameters_that_pay), is not one step of the rules
-  // so far, and is proved.
+  // shortcut costs less if all parameters are constants (parameters_that_pay), or has two operations less
+  // and no numbers. It is not one step of the rules so far, and is proved.
   void find(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates);
+  // The same for superpositions, in their direction. They may also cost less without constants.
+  void find_superpositions(const GraphSignature& signature, std::size_t signature_number, std::span<const RuleCandidate> candidates);
   const std::vector<Shortcut>& found() const { return found_; }
 
  private:
-  void try_direction(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate);
+  // `constants`: the parameters that are constants.
+  void try_direction(const GraphSignature& signature, std::size_t signature_number, const RuleCandidate& candidate,
+                     std::span<const std::size_t> constants);
 
   Deriver directed_;  // the rules as a search applies them
   DeriveLimits one_step_;

@@ -9,14 +9,17 @@
 #include <utility>
 
 #include "src/egraph/weights.h"
+#include "src/generator/rules/collect_tasks.h"
+#include "src/generator/rules/gain.h"
 
 namespace xflow::generator {
 namespace {
 
-// Sources have five operations, as two convolutions with biases and their sum have, in three levels. What is
-// deeper is brought into such a form by steps that cost nothing.
+// Sources have five operations, as two convolutions with biases and their sum have, in three levels unless
+// all are pointwise. What is deeper is brought into such a form by steps that cost nothing.
 constexpr std::size_t kMostOperators = 5;
 constexpr std::size_t kMostDepth = 3;
+constexpr std::size_t kMostOfMoves = 2;  // where all are pointwise
 
 using TermNumber = std::size_t;
 
@@ -225,9 +228,18 @@ bool has_one_output(const GraphSignature& signature, const SmallGraph& graph) {
                                                   [&](const SmallGraphNode& n) { return signature.choice(n.choice).outputs == 1; });
 }
 
+// The numbers that a graph reads.
+std::set<std::uint8_t> numbers_of(const GraphSignature& signature, const SmallGraph& graph) {
+  std::set<std::uint8_t> result;
+  for (const SmallGraphNode& n : graph.nodes)
+    for (const std::uint8_t o : n.operands)
+      if (signature.is_constant(o) && signature.dims(signature.leaves()[o].type).empty()) result.insert(o);
+  return result;
+}
+
 bool is_light(const GraphSignature& signature, const SmallGraph& graph) {
   return std::all_of(graph.nodes.begin(), graph.nodes.end(),
-                     [&](const SmallGraphNode& n) { return signature.choice(n.choice).weight <= kPointwiseWeight; });
+                     [&](const SmallGraphNode& n) { return signature.choice(n.choice).weight <= kFunctionWeight; });
 }
 
 bool reads_each_once(const GraphSignature& signature, const SmallGraph& graph) {
@@ -264,19 +276,39 @@ Result<GraphSignature> wider_signature(const SignatureOptions& options) {
 }
 
 bool is_move(const GraphSignature& signature, const RuleCandidate& candidate) {
-  const std::set<std::uint8_t> inputs = inputs_of(signature, candidate.source);
-  const bool has_vector = std::any_of(inputs.begin(), inputs.end(), [&](std::uint8_t k) {
-    const TypeId type = signature.leaves()[k].type;
-    return signature.is_channels(type) || signature.is_row(type);
-  });
-  return has_vector && !candidate.target.nodes.empty() && reads_each_once(signature, candidate.source) &&
+  return !candidate.target.nodes.empty() && reads_numbers(signature, candidate.source) && reads_each_once(signature, candidate.source) &&
          is_light(signature, candidate.source) && is_light(signature, candidate.target) && has_one_output(signature, candidate.source) &&
-         has_one_output(signature, candidate.target);
+         has_one_output(signature, candidate.target) && !changes_partial(signature, candidate) &&
+         numbers_of(signature, candidate.source) == numbers_of(signature, candidate.target) &&
+         numbers_of(signature, candidate.source).size() <= 1;
+}
+
+std::vector<RuleCandidate> moves_of(const GraphSignature& signature, std::span<const RuleCandidate> candidates) {
+  std::map<SmallGraph, std::set<SmallGraph>> equal;
+  for (const RuleCandidate& c : candidates) {
+    if (!is_light(signature, c.source) || !is_light(signature, c.target)) continue;
+    equal[c.source].insert(c.target);
+    equal[c.target].insert(c.source);
+  }
+  std::set<RuleCandidate> moves;
+  const auto add = [&](const SmallGraph& source, const SmallGraph& target) {
+    RuleCandidate c{source, target};
+    if (source != target && is_move(signature, c)) moves.insert(std::move(c));
+  };
+  for (const auto& [graph, others] : equal) {
+    for (const SmallGraph& a : others) {
+      add(graph, a);
+      for (const SmallGraph& b : others) add(a, b);
+    }
+  }
+  return {moves.begin(), moves.end()};
 }
 
 bool is_gain(const GraphSignature& signature, const RuleCandidate& candidate) {
-  return has_one_output(signature, candidate.source) && has_one_output(signature, candidate.target) && !candidate.target.nodes.empty() &&
-         !is_light(signature, candidate.source) && cost_of(signature, candidate.target) < cost_of(signature, candidate.source);
+  if (!has_one_output(signature, candidate.source) || !has_one_output(signature, candidate.target) || candidate.target.nodes.empty())
+    return false;
+  if (is_light(signature, candidate.source)) return loses_numbers(signature, candidate);
+  return cost_of(signature, candidate.target) < cost_of(signature, candidate.source);
 }
 
 std::vector<RuleCandidate> superpositions(const GraphSignature& signature, const GraphSignature& wide, std::span<const RuleCandidate> moves,
@@ -285,6 +317,8 @@ std::vector<RuleCandidate> superpositions(const GraphSignature& signature, const
   std::vector<RuleCandidate> all;
   for (const RuleCandidate& move : moves) {
     for (const RuleCandidate& gain : gains) {
+      const bool is_function = is_light(signature, gain.source);
+      if (is_function && move.source.nodes.size() > kMostOfMoves) continue;
       TermPool pool(signature);
       Unifier unifier(signature, pool);
       const std::optional<TermNumber> source = pool.of(move.source, 0);
@@ -292,6 +326,7 @@ std::vector<RuleCandidate> superpositions(const GraphSignature& signature, const
       const std::optional<TermNumber> before = pool.of(gain.source, 1);
       const std::optional<TermNumber> after = pool.of(gain.target, 1);
       if (!source || !target || !before || !after) continue;
+      const std::size_t most_depth = is_function ? kMostOperators : kMostDepth;
       std::set<TermNumber> places;
       pool.operations_of(*target, places);
       for (const TermNumber place : places) {
@@ -303,7 +338,7 @@ std::vector<RuleCandidate> superpositions(const GraphSignature& signature, const
           std::set<TermNumber> parts;
           pool.operations_of(*from, parts);
           // The gain is there without the move, or the move brings nothing together.
-          if (parts.size() > kMostOperators || pool.depth(*from) > kMostDepth || parts.contains(*rewritten)) continue;
+          if (parts.size() > kMostOperators || pool.depth(*from) > most_depth || parts.contains(*rewritten)) continue;
           bindings[place] = *after;
           const std::optional<TermNumber> to = unifier.resolved(*target, bindings);
           if (!to || have_common_end(pool, *from, *to)) continue;

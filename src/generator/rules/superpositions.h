@@ -26,11 +26,14 @@ Result<GraphSignature> wider_signature(const SignatureOptions& options);
 std::vector<RuleCandidate> superpositions(const GraphSignature& signature, const GraphSignature& wide, std::span<const RuleCandidate> moves,
                                           std::span<const RuleCandidate> gains);
 
+// The moves, in both directions, that candidates say: of each two graphs that are equal to a third one too.
+std::vector<RuleCandidate> moves_of(const GraphSignature& signature, std::span<const RuleCandidate> candidates);
 // Whether a candidate can be a move: it has no operation of several outputs or that weighs more than a
-// pointwise one, and its source reads numbers for channels or columns, and nothing twice.
+// pointwise one. Its source reads nothing twice, and numbers for channels or columns, or one number, which
+// its target reads too. It changes no divisor.
 bool is_move(const GraphSignature& signature, const RuleCandidate& candidate);
 // Whether the target costs less than the source where parameters are constants, and the source has an
-// operation that weighs more than a pointwise one.
+// operation that weighs more than a pointwise one; or loses_numbers().
 bool is_gain(const GraphSignature& signature, const RuleCandidate& candidate);
 
 }  // namespace xflow::generator
