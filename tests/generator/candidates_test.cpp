@@ -7,6 +7,8 @@
 
 #include "src/generator/rules/minimize.h"
 #include "src/generator/rules/rule_writer.h"
+#include "src/rules/rule_parts.h"
+#include "src/verifier/proof/prove_rules.h"
 #include "tests/generator/small_graphs.h"
 
 namespace xflow::generator {
@@ -302,6 +304,37 @@ TEST(Collector, TakesNumbersBesideImagesForAnyScalars) {
     return rules::print(k.rule).find("scalar(s)") != std::string::npos && k.rule.comment.front().find("conv") != std::string::npos;
   });
   EXPECT_TRUE(found);
+}
+
+// A row with any number of leading ones is a column after a reshape; only of a matrix a transpose makes one.
+TEST(Generalisations, MakeColumnsOfRowsByReshapes) {
+  const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"matmul", "mul", "rows", "transpose"}, 2}).value();
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const std::uint8_t row = 2;
+  const ChoiceId mul = choice(u, "mul");
+  const ChoiceId matmul = choice(u, "matmul");
+  const RuleCandidate c{{{{mul, {0, row}}, {matmul, {n, 1}}}, {next(1)}},
+                        {{{choice(u, "transpose"), {row}}, {mul, {1, n}}, {matmul, {0, next(1)}}}, {next(2)}}};
+  const std::vector<WrittenRule> forms = write_rule(u, c, "scaled-operand");
+  ASSERT_FALSE(forms.empty());
+  const rules::Rule first = *rules::checked(forms.front().rule);
+  EXPECT_EQ(rules::print(first), R"(# matmul((x * z), u) = matmul(x, (u * transpose(z)))
+rule scaled-operand
+  with
+    x: [B.., K, M]
+    z: [1^L, M]
+    u: [C.., M, N]
+  source
+    y = matmul(mul(x, z), u)
+  target
+    y = matmul(x, mul(u, reshape(z, shape: [M, 1])))
+  where
+    2 >= rank(B) and
+    2 >= rank(C) and
+    1 >= rank(L)
+)");
+  EXPECT_EQ(verifier::decide(first).verdict, verifier::Verdict::proved);
 }
 
 }  // namespace

@@ -222,6 +222,7 @@ ir::Attributes GraphSignature::attributes(const Choice& choice, const std::vecto
   if (choice.shape == ShapeRule::to_kernels) result.set("shape", std::vector<ir::Poly>{size(dims[1]), 1, 1, 1});
   const auto polys = [&](const std::vector<DimId>& list) {
     std::vector<ir::Poly> sizes;
+    sizes.reserve(list.size());
     for (const DimId d : list) sizes.push_back(size(d));
     return sizes;
   };

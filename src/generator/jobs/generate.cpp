@@ -324,7 +324,7 @@ class Job {
       XFLOW_TRY(GraphSignature wide, wider_signature(divided[u]));
       wide_.push_back(std::move(wide));
       const std::vector<RuleCandidate> found = superpositions(signatures_[u], wide_[u], moves, gains[u]);
-      tell(options_, {GeneratePhase::deriving, u, signatures_.size()}, 0, 1,
+      tell(options_, {GeneratePhase::deriving, signatures_.size() - 1, signatures_.size()}, 1, 1,
            fmt::format("{} moves, {} gains, {} superpositions", moves.size(), gains[u].size(), found.size()));
       finder.find_superpositions(wide_[u], signatures_.size() + u, found);
       XFLOW_CHECK(unless_cancelled(options_));

@@ -181,6 +181,11 @@ class GeneralisationWriter {
     operands.push_back(std::move(term));
     term = rules::application("reshape", std::move(operands), {rules::attribute("shape", std::move(shape))});
   }
+  // The attributes of a reshape of numbers for columns to numbers for rows, which a transpose is of a
+  // matrix.
+  Attributes column(std::uint8_t vector) {
+    return {rules::attribute("shape", rules::list(rules::both(dim(shapes_.target_dims(vector)[1]), rules::number(1))))};
+  }
   // The numbers with which an identity is multiplied are then those of its kernels: with groups, it has
   // fewer input channels.
   void scale_kernels(const SmallGraphNode& n, std::vector<Term>& operands) {
@@ -310,8 +315,10 @@ class GeneralisationWriter {
       const bool product = c.shape == ShapeRule::convolution || c.shape == ShapeRule::matmul;
       if (product && !source) make_tensor(operands[0], shapes_.target_dims(n.operands[0]));
       if (!source && has_groups(generalisation_) && c.is(ops::Op::Mul)) scale_kernels(n, operands);
-      const std::string op(ops::get(c.op).signature.name);
-      Term term = rules::application(op, std::move(operands), attributes(graph, value, c, source));
+      const bool is_column =
+          !source && c.shape == ShapeRule::transpose && has_leading_ones() && is_vector(shapes_.target_dims(n.operands[0]));
+      const std::string op(is_column ? "reshape" : ops::get(c.op).signature.name);
+      Term term = rules::application(op, std::move(operands), is_column ? column(n.operands[0]) : attributes(graph, value, c, source));
       const std::string own = fmt::format("{}{}", source ? "c" : "e", number + 1);
       if (c.outputs == 1 && output_name(value).empty() && reads[value] == 1) {
         terms.push_back(std::move(term));

@@ -49,6 +49,7 @@ class TermPool {
   std::optional<TermNumber> operation(ChoiceId choice, std::vector<TermNumber> operands) {
     if (signature_.choice(choice).commutative) std::sort(operands.begin(), operands.end());
     std::vector<TypeId> types;
+    types.reserve(operands.size());
     for (const TermNumber t : operands) types.push_back(nodes_[t].type);
     const std::span<const TypeId> outputs = signature_.type(choice, types);
     if (outputs.size() != 1) return std::nullopt;
@@ -60,6 +61,7 @@ class TermPool {
     for (std::size_t k = 0; k < signature_.leaves().size(); ++k) values.push_back(leaf(side, k));
     for (const SmallGraphNode& n : graph.nodes) {
       std::vector<TermNumber> operands;
+      operands.reserve(n.operands.size());
       for (const std::uint8_t o : n.operands) operands.push_back(values[o]);
       const std::optional<TermNumber> term = operation(n.choice, std::move(operands));
       if (!term) return std::nullopt;
@@ -205,6 +207,7 @@ class GraphWriter {
     }
     if (wide_.choice(node.choice).commutative) std::sort(node.operands.begin(), node.operands.end());
     std::vector<TypeId> operands;
+    operands.reserve(node.operands.size());
     for (const std::uint8_t o : node.operands) operands.push_back(types_[o]);
     const std::span<const TypeId> outputs = wide_.type(node.choice, operands);
     if (outputs.size() != 1) return std::nullopt;
