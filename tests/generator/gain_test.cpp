@@ -99,21 +99,16 @@ TEST(Gain, OfParametersCostsNoMoreForAnySize) {
 // clip(x + 3) / 6 = hard_sigmoid(x)
 TEST(Gain, OfFunctionsNeedsNoConstants) {
   const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"add", "clip", "div", "hard_sigmoid", "six", "three"}, 2}).value();
-  const auto number = [&](std::int64_t value) {
-    for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k)
-      if (u.leaves()[k].value == ir::Rational(value)) return static_cast<std::uint8_t>(k);
-    return std::uint8_t{0};
-  };
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
-  const SmallGraph steps{{{choice(u, "add"), {0, number(3)}}, {choice(u, "clip"), {n}}, {choice(u, "div"), {next(1), number(6)}}},
+  const SmallGraph steps{{{choice(u, "add"), {0, number(u, 3)}}, {choice(u, "clip"), {n}}, {choice(u, "div"), {next(1), number(u, 6)}}},
                          {next(2)}};
   const SmallGraph function{{{choice(u, "hard_sigmoid"), {0}}}, {n}};
   EXPECT_TRUE(always_pays(u, {steps, function}));
   EXPECT_FALSE(always_pays(u, {function, steps}));
   EXPECT_TRUE(loses_numbers(u, {steps, function}));
   // One operation less, and a number that stays.
-  const SmallGraph shorter{{{choice(u, "add"), {0, number(3)}}, {choice(u, "clip"), {n}}}, {next(1)}};
+  const SmallGraph shorter{{{choice(u, "add"), {0, number(u, 3)}}, {choice(u, "clip"), {n}}}, {next(1)}};
   EXPECT_TRUE(always_pays(u, {steps, shorter}));
   EXPECT_FALSE(loses_numbers(u, {steps, shorter}));
   EXPECT_TRUE(reads_numbers(u, steps));

@@ -22,6 +22,15 @@ inline ChoiceId choice(const GraphSignature& signature, std::string_view name) {
   return {};
 }
 
+// The leaf that is a number.
+inline std::uint8_t number(const GraphSignature& signature, std::int64_t value) {
+  for (std::size_t k = signature.inputs(); k < signature.leaves().size(); ++k)
+    if (signature.dims(signature.leaves()[k].type).empty() && signature.leaves()[k].value == ir::Rational(value))
+      return static_cast<std::uint8_t>(k);
+  ADD_FAILURE() << "no number " << value;
+  return 0;
+}
+
 // The one rule of a text.
 inline rules::Rule rule(const std::string& text, const std::string& file = "test") {
   auto parsed = rules::parse_rules(text, file);

@@ -111,17 +111,12 @@ TEST(SuperpositionsOfFunctions, FindThemInsideOfOthers) {
   const SignatureOptions options{TensorKind::matrix, {"add", "clip", "div", "hard_sigmoid", "mul", "six", "three"}, 2};
   const GraphSignature u = GraphSignature::make(options).value();
   const GraphSignature wide = wider_signature(options).value();
-  const auto number = [&](std::int64_t value) {
-    for (std::size_t k = u.inputs(); k < u.leaves().size(); ++k)
-      if (u.leaves()[k].value == ir::Rational(value)) return static_cast<std::uint8_t>(k);
-    return std::uint8_t{0};
-  };
   const auto n = static_cast<std::uint8_t>(u.leaves().size());
   const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
   const ChoiceId mul = choice(u, "mul");
   const ChoiceId div = choice(u, "div");
-  const RuleCandidate move{{{{mul, {0, 1}}, {div, {n, number(6)}}}, {next(1)}}, {{{div, {1, number(6)}}, {mul, {0, n}}}, {next(1)}}};
-  const RuleCandidate gain{{{{choice(u, "add"), {0, number(3)}}, {choice(u, "clip"), {n}}, {div, {next(1), number(6)}}}, {next(2)}},
+  const RuleCandidate move{{{{mul, {0, 1}}, {div, {n, number(u, 6)}}}, {next(1)}}, {{{div, {1, number(u, 6)}}, {mul, {0, n}}}, {next(1)}}};
+  const RuleCandidate gain{{{{choice(u, "add"), {0, number(u, 3)}}, {choice(u, "clip"), {n}}, {div, {next(1), number(u, 6)}}}, {next(2)}},
                            {{{choice(u, "hard_sigmoid"), {0}}}, {n}}};
   ASSERT_TRUE(is_move(u, move));
   ASSERT_TRUE(is_gain(u, gain));
