@@ -15,7 +15,7 @@
 namespace xflow::generator {
 namespace {
 
-// What is kept of all candidates of these operators, proved for all ranks.
+// The rules that derive all candidates of these operators, proved for all ranks.
 std::vector<rules::Rule> kept(std::vector<std::string> operators, TensorKind kind = TensorKind::matrix) {
   const GraphSignature u = GraphSignature::make({kind, std::move(operators), 2}).value();
   const auto signature_of = [&](const KeptRule& /*rule*/) -> const GraphSignature& { return u; };

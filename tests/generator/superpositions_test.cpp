@@ -17,7 +17,7 @@ class Superpositions : public testing::Test {
     const auto last = static_cast<std::uint8_t>(signature_.leaves().size() + nodes.size() - 1);
     return {std::move(nodes), {last}};
   }
-  // Value k of a graph of these operations.
+  // The output of operation k.
   std::uint8_t value(std::size_t k) const { return static_cast<std::uint8_t>(signature_.leaves().size() + k); }
   // Input k of a group.
   std::uint8_t input(std::size_t group, std::size_t k) const { return static_cast<std::uint8_t>(signature_.group_begins()[group] + k); }

@@ -40,9 +40,11 @@ Acceptance LeafNames::name_scalars(const RuleCandidate& candidate) {
     return found;
   };
   static constexpr std::array<const char*, 5> kNames = {"s", "t", "r", "l", "o"};
+  static constexpr std::array<const char*, 5> kOfImages = {"t", "r", "l", "o", "h"};  // strides are s
   const std::set<std::uint8_t> known = numbers(candidate.source);
   if (known != numbers(candidate.target)) return refused("a number is on one side alone");
-  for (const std::uint8_t leaf : known) scalars_.emplace(leaf, numbered_name(kNames, scalars_.size()));
+  for (const std::uint8_t leaf : known)
+    scalars_.emplace(leaf, numbered_name(signature_.kind() == TensorKind::image ? kOfImages : kNames, scalars_.size()));
   return accepted();
 }
 
