@@ -307,6 +307,24 @@ TEST(Collector, TakesNumbersBesideImagesForAnyScalars) {
   EXPECT_TRUE(found);
 }
 
+// A scalar times a bias is no kernel: with groups too, only numbers beside an identity are reshaped.
+TEST(Generalisations, ScaleBiasesOfConvolutionsWithGroups) {
+  const GraphSignature u = GraphSignature::make({TensorKind::image, {"add", "channels", "conv", "half", "mul"}, 1}).value();
+  const auto n = static_cast<std::uint8_t>(u.leaves().size());
+  const auto next = [&](int k) { return static_cast<std::uint8_t>(n + k); };
+  const auto bias = static_cast<std::uint8_t>(u.group_begins()[1]);
+  const auto kernel = static_cast<std::uint8_t>(u.group_begins()[2]);
+  const auto half = static_cast<std::uint8_t>(u.inputs());
+  const ChoiceId conv = choice(u, "conv 3x3");
+  const ChoiceId add = choice(u, "add");
+  const ChoiceId mul = choice(u, "mul");
+  const RuleCandidate c{{{{conv, {0, kernel}}, {add, {bias, n}}, {mul, {half, next(1)}}}, {next(2)}},
+                        {{{mul, {bias, half}}, {mul, {kernel, half}}, {conv, {0, next(1)}}, {add, {n, next(2)}}}, {next(3)}}};
+  const rules::Rule first = *rules::checked(write_rule(u, c, "scaled").front().rule);
+  EXPECT_NE(rules::print(first).find("groups: g"), std::string::npos);
+  EXPECT_EQ(verifier::decide(first).verdict, verifier::Verdict::proved) << rules::print(first);
+}
+
 // A row with any number of leading ones is a column after a reshape; only of a matrix a transpose makes one.
 TEST(Generalisations, MakeColumnsOfRowsByReshapes) {
   const GraphSignature u = GraphSignature::make({TensorKind::matrix, {"matmul", "mul", "rows", "transpose"}, 2}).value();

@@ -191,7 +191,9 @@ class GeneralisationWriter {
   void scale_kernels(const SmallGraphNode& n, std::vector<Term>& operands) {
     for (std::size_t k = 0; k < 2; ++k) {
       const std::vector<Parts> dims = shapes_.target_dims(n.operands[k]);
-      if (!is_vector(dims) || !signature_.is_constant(n.operands[1 - k])) continue;
+      const std::uint8_t other = n.operands[1 - k];
+      if (!is_vector(dims) || other >= signature_.leaves().size() || signature_.leaves()[other].kind != Leaf::Kind::identity_kernel)
+        continue;
       std::vector<Term> scale;
       scale.push_back(std::move(operands[k]));
       operands[k] = rules::application("reshape", std::move(scale), {rules::attribute("shape", kernels({dims[1], dims[0]}))});
